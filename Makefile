@@ -1,0 +1,62 @@
+# Everything a contributor does. `make help` lists it.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+STAMP := $(VENV)/.installed
+
+# Spark listens on loopback only, unless whoever calls says otherwise.
+export SPARK_LOCAL_IP ?= 127.0.0.1
+
+# Before a command that starts Spark: finds (or installs) Java and hands its home to Spark.
+WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
+
+# More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
+PYTEST = $(WITH_JAVA) $(VENV)/bin/python -m pytest --durations=15
+
+.PHONY: help setup java demo test test-all check bench figures docs clean
+
+help: ## List what can be made
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' \
+		$(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) java ## Make .venv, install everything, make sure of Java 17 or newer
+
+# The stamp is touched last, so an install that was cut short is done again.
+$(STAMP): pyproject.toml constraints.txt
+	@scripts/make-venv.sh $(VENV)
+	@touch $@
+
+java:
+	@home="$$(scripts/ensure-java.sh)" && echo "Java: $$home"
+
+demo: $(STAMP) ## Run the demonstration: two million packets, live view, results
+	@$(WITH_JAVA) $(VENV)/bin/anabranch demo $(DEMO_ARGS)
+
+test: $(STAMP) ## Run the tests (all but those marked soak)
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-all: $(STAMP) ## Run all tests, the long ones too
+	@$(PYTEST) -m "" $(PYTEST_ARGS)
+
+check: $(STAMP) ## Lint, check the format, check the types
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy src
+
+bench: $(STAMP) ## Run all benchmarks, Spark beside us on the same files
+	@$(WITH_JAVA) $(VENV)/bin/anabranch bench all $(BENCH_ARGS)
+
+figures: $(STAMP) ## Draw the figures from the results of the benchmarks
+	@$(VENV)/bin/python benchmarks/figures.py
+
+docs: $(STAMP) ## Check the documents: links, names, examples
+	@$(WITH_JAVA) $(VENV)/bin/python -m pytest tests/unit/test_docs.py $(PYTEST_ARGS)
+
+clean: ## Remove all that can be made again, .venv too
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf artifacts derby.log metastore_db spark-warehouse
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

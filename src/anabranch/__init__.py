@@ -1,0 +1,34 @@
+"""Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned."""
+
+from anabranch.errors import AnabranchError
+from anabranch.language.aggregate import (
+    UserAggregate,
+    approx_distinct,
+    approx_quantile,
+    avg,
+    bit_and,
+    bit_or,
+    bit_xor,
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    min_,
+    stddev,
+    sum_,
+    var,
+)
+from anabranch.language.builder import Query, hop, rows, session, tumble
+from anabranch.language.expression import call, col, lit, when
+from anabranch.session import Session
+from anabranch.settings import Settings
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
+    "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
+    "count_distinct", "first", "hop", "last", "lit", "max_", "min_", "rows", "session",
+    "stddev", "sum_", "tumble", "var", "when",
+]  # fmt: skip

@@ -1,0 +1,252 @@
+"""From the reports of an epoch to its manifest, and from a manifest back to where the run was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anabranch.engine.epoch import (
+    EpochReport,
+    Orders,
+    SubqueryReport,
+    advance_watermarks,
+    newest_times,
+)
+from anabranch.errors import StateError
+from anabranch.plan.subquery import Plan, Subquery
+from anabranch.routing.partition_map import PartitionMap, even_map, subtract
+from anabranch.sinks import dead_letter
+from anabranch.sinks.base import Sink
+from anabranch.sinks.staging import Staging
+from anabranch.sources.base import Offer
+from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, differences
+from anabranch.state.segment import SegmentRef
+from anabranch.state.store import Store
+
+if TYPE_CHECKING:
+    from anabranch.engine.run import RunOptions
+
+
+class Checkpoint:
+    """The durable side of a run: the current manifest and the sinks that follow it."""
+
+    def __init__(
+        self, plan: Plan, sinks: Mapping[str, Sink], options: RunOptions, run_id: str
+    ) -> None:
+        self.plan = plan
+        self.sinks = sinks
+        self.options = options
+        self.store = Store(options.checkpoint, options.settings.fsync)
+        try:
+            stored = self.store.latest()
+            self.manifest = stored or self._first(run_id)
+            self._refuse_other(self.manifest)
+        except BaseException:
+            self.store.close()
+            raise
+        self.maps = self._maps(self.manifest)
+        self._idle: frozenset[str] = frozenset()
+
+    def _first(self, run_id: str) -> Manifest:
+        partitions = self.options.sites * self.options.settings.partitions_per_site
+        sites = list(even_map(partitions, self.options.sites).sites)
+        return Manifest(
+            run_id=run_id,
+            epoch=-1,
+            committed_at=0.0,
+            identity=self.plan.identity,
+            streams={name: StreamRecord() for name in self.plan.streams},
+            watermarks={stream.component: None for stream in self.plan.streams.values()},
+            subqueries={name: SubqueryRecord(sites=sites) for name in self.plan.subqueries},
+        )
+
+    def _refuse_other(self, manifest: Manifest) -> None:
+        found = differences(manifest.identity, self.plan.identity)
+        if found:
+            raise StateError(
+                f"The checkpoint '{self.options.checkpoint}' belongs to another query set: "
+                f"{'; '.join(found)}. Use another checkpoint folder for the new query set."
+            )
+
+    def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
+        """The maps of the manifest; spread anew if the number of sites is another one now."""
+        maps = {}
+        for name, record in manifest.subqueries.items():
+            if max(record.sites) >= self.options.sites or len(set(record.sites)) < min(
+                self.options.sites, len(record.sites)
+            ):
+                maps[name] = even_map(len(record.sites), self.options.sites)
+            else:
+                maps[name] = PartitionMap(tuple(record.sites))
+        return maps
+
+    def recover(self) -> None:
+        """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
+        self.publish(self.manifest.epoch)
+        self.store.sweep()
+        following = self.manifest.epoch + 1
+        for name, sink in self.sinks.items():
+            sink.discard(Path(self._staging(name, sink, following).folder))
+        dead_letter.discard(self.options.dead_letter, list(self.plan.streams), following)
+
+    def stagings(self, epoch: int) -> dict[str, Staging]:
+        return {name: self._staging(name, sink, epoch) for name, sink in self.sinks.items()}
+
+    def _staging(self, query: str, sink: Sink, epoch: int) -> Staging:
+        return sink.staging(self.options.checkpoint, query, epoch, self.options.settings.fsync)
+
+    def idle_streams(self, now: float) -> frozenset[str]:
+        """The streams that have had no rows for longer than the setting allows."""
+        after = self.options.settings.idle_after_seconds
+        if after is None:
+            return frozenset()
+        started = self.manifest.committed_at or now
+        return frozenset(
+            name
+            for name, record in self.manifest.streams.items()
+            if now - (record.last_rows_at or started) > after
+        )
+
+    def idleness_matters(self, idle: frozenset[str]) -> bool:
+        """Whether a stream has just fallen idle, so that the watermark may go on without it."""
+        fallen = idle - self._idle
+        self._idle = idle
+        return bool(fallen) and len(idle) < len(self.manifest.streams)
+
+    def commit(self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer]) -> None:
+        """Writes the manifest of the epoch: from here on it has happened."""
+        now = time.time()
+        watermarks = advance_watermarks(orders, report.splits)
+        manifest = Manifest(
+            run_id=self.manifest.run_id,
+            epoch=orders.epoch,
+            committed_at=now,
+            identity=self.plan.identity,
+            streams=self._streams(orders, report, offers, now),
+            watermarks=watermarks,
+            subqueries={
+                name: self._subquery(subquery, orders, report, watermarks)
+                for name, subquery in self.plan.subqueries.items()
+            },
+            results=self._results(orders, report),
+            ordinal=max(
+                (offer.next_ordinal for offer in offers.values()), default=self.manifest.ordinal
+            ),
+            ended=orders.ended,
+        )
+        self.store.commit(manifest)
+        self.manifest = manifest
+
+    def _streams(
+        self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer], now: float
+    ) -> dict[str, StreamRecord]:
+        newest = newest_times(orders.newest, report.splits)
+        records = {}
+        for name, known in self.manifest.streams.items():
+            seen = [split.streams[name] for split in report.splits if name in split.streams]
+            rows = sum(part.rows for part in seen)
+            records[name] = StreamRecord(
+                offset=offers[name].offset if name in offers else known.offset,
+                newest=newest[name],
+                rows=known.rows + rows,
+                late=known.late + sum(part.late for part in seen),
+                bad_rows=known.bad_rows + sum(part.bad_rows for part in seen),
+                bad_files=known.bad_files + sum(part.bad_files for part in seen),
+                last_rows_at=now if rows else known.last_rows_at,
+            )
+        return records
+
+    def _subquery(
+        self, subquery: Subquery, orders: Orders, report: EpochReport,
+        watermarks: Mapping[str, int | None],
+    ) -> SubqueryRecord:  # fmt: skip
+        known = self.manifest.subqueries[subquery.name]
+        done = [
+            site.subqueries[subquery.name]
+            for site in report.sites
+            if subquery.name in site.subqueries
+        ]
+        watermark = subquery.watermark(watermarks[subquery.component])
+        live = unmask(known.segments, done)
+        live += [ref for part in done for ref in part.segments]
+        if watermark is not None:
+            live = [ref for ref in live if ref.max_due > watermark]
+        return SubqueryRecord(
+            sites=list(orders.maps[subquery.name].sites),
+            segments=live,
+            watermark=watermark,
+            combine=self._combine(subquery.name, known, orders, report, done),
+        )
+
+    def _combine(
+        self, name: str, known: SubqueryRecord, orders: Orders, report: EpochReport,
+        done: list[SubqueryReport],
+    ) -> bool:  # fmt: skip
+        """Whether splits should sub-aggregate: only where each of them would shrink its rows."""
+        least = orders.settings.combine_reduction
+        if known.combine:
+            measured = [split.combined[name] for split in report.splits if name in split.combined]
+            before, after = (sum(pair[side] for pair in measured) for side in (0, 1))
+            return before >= least * 0.75 * after
+        rows, groups = sum(part.rows_in for part in done), sum(part.groups for part in done)
+        # With so many rows per group over all splits, each split has at least the wanted reduction
+        return groups > 0 and rows / groups >= least * len(orders.pieces)
+
+    def _results(self, orders: Orders, report: EpochReport) -> dict[str, str]:
+        """The staged folders of queries that had results in this epoch."""
+        counts: dict[str, int] = {}
+        for part in (*report.splits, *report.sites):
+            for query, rows in part.result_rows.items():
+                counts[query] = counts.get(query, 0) + rows
+        return {
+            query: orders.results[query].folder
+            for query, rows in counts.items()
+            if rows and query in orders.results
+        }
+
+    def publish(self, epoch: int) -> None:
+        """Makes the results of the committed epoch visible; safe to repeat."""
+        for query, folder in self.manifest.results.items():
+            if query in self.sinks:
+                self.sinks[query].publish(Path(folder), epoch)
+        dead_letter.publish(self.options.dead_letter, list(self.plan.streams), epoch)
+
+    def discard(self, orders: Orders) -> None:
+        """Removes what a failed epoch left in the sinks."""
+        for query, staging in orders.results.items():
+            self.sinks[query].discard(Path(staging.folder))
+        dead_letter.discard(self.options.dead_letter, list(self.plan.streams), orders.epoch)
+
+    def clear(self) -> None:
+        self.store.clear(self.options.settings.keep_manifests)
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def unmask(segments: list[SegmentRef], done: list[SubqueryReport]) -> list[SegmentRef]:
+    """The segments without the partitions that merged ones replace."""
+    masks: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for part in done:
+        for file, batch, partitions in part.masked:
+            masks.setdefault((file, batch), []).extend(partitions)
+    result = []
+    for ref in segments:
+        mask = masks.get((ref.file, ref.batch))
+        if mask is None:
+            result.append(ref)
+            continue
+        live = subtract(ref.live, mask)
+        if live:
+            before = sum(last - first for first, last in ref.live)
+            share = sum(last - first for first, last in live) / before
+            result.append(
+                SegmentRef(
+                    file=ref.file, batch=ref.batch, table=ref.table, tier=ref.tier,
+                    rows=int(ref.rows * share), bytes=int(ref.bytes * share),
+                    min_due=ref.min_due, max_due=ref.max_due, live=tuple(live),
+                )
+            )  # fmt: skip
+    return result

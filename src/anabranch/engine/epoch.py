@@ -1,0 +1,167 @@
+"""What the tasks of one epoch are told, what they report, and the watermark both sides derive from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from anabranch.operators.base import END_OF_TIME
+from anabranch.plan.subquery import Plan
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
+from anabranch.sinks.staging import Staging
+from anabranch.sources.base import Piece
+from anabranch.state.group import Masked
+from anabranch.state.segment import SegmentRef
+
+
+@dataclass(frozen=True)
+class StreamOrders:
+    """What a split does with input that is late or does not fit."""
+
+    bad: str
+    late: str
+    dead_letter: str | None
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Everything a task of an epoch needs to know; the same for all tasks."""
+
+    epoch: int
+    plan: Plan
+    root: str
+    sites: int
+    maps: Mapping[str, PartitionMap]
+    segments: Mapping[str, tuple[SegmentRef, ...]]
+    combine: frozenset[str]
+    newest: Mapping[str, int | None]
+    watermarks: Mapping[str, int | None]
+    idle: frozenset[str]
+    ended: bool
+    streams: Mapping[str, StreamOrders]
+    results: Mapping[str, Staging]
+    settings: Settings
+    pieces: tuple[tuple[tuple[str, Piece], ...], ...]
+    """For each split task its pieces, with the stream of each."""
+
+
+class Fault(msgspec.Struct):
+    """An error met in a task, to be raised by the driver."""
+
+    kind: str
+    message: str
+
+
+class StreamReport(msgspec.Struct):
+    """What a split saw of a stream."""
+
+    rows: int = 0
+    newest: int | None = None
+    late: int = 0
+    bad_rows: int = 0
+    bad_files: int = 0
+    bad: list[str] = msgspec.field(default_factory=list)
+
+
+class SplitReport(msgspec.Struct):
+    """What one split task did."""
+
+    streams: dict[str, StreamReport] = msgspec.field(default_factory=dict)
+    result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    """Rows before and after sub-aggregation, per subquery."""
+    seconds: float = 0.0
+    fault: Fault | None = None
+
+
+class SubqueryReport(msgspec.Struct):
+    """What one site did for one subquery."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    groups: int = 0
+    segments: list[SegmentRef] = msgspec.field(default_factory=list)
+    masked: list[tuple[str, int, list[tuple[int, int]]]] = msgspec.field(default_factory=list)
+    partition_rows: dict[int, int] = msgspec.field(default_factory=dict)
+
+
+class SiteReport(msgspec.Struct):
+    """What one site task did at one level."""
+
+    level: int
+    site: int
+    subqueries: dict[str, SubqueryReport] = msgspec.field(default_factory=dict)
+    result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    started_at: float = 0.0
+    executor: str = ""
+    worker: int = 0
+    fault: Fault | None = None
+
+
+class Word(msgspec.Struct):
+    """What a task tells every task of the next level, along with its frames."""
+
+    splits: list[SplitReport]
+    sites: list[SiteReport]
+    watermarks: dict[str, int | None]
+    fault: Fault | None = None
+
+
+class EpochReport(msgspec.Struct):
+    """All reports of an epoch, as the driver gets them."""
+
+    splits: list[SplitReport] = msgspec.field(default_factory=list)
+    sites: list[SiteReport] = msgspec.field(default_factory=list)
+
+    def fault(self) -> Fault | None:
+        every: Iterable[SplitReport | SiteReport] = (*self.splits, *self.sites)
+        return next((report.fault for report in every if report.fault), None)
+
+
+def newest_times(
+    before: Mapping[str, int | None], splits: Iterable[SplitReport]
+) -> dict[str, int | None]:
+    """The newest time of each stream after an epoch."""
+    newest = dict(before)
+    for split in splits:
+        for name, report in split.streams.items():
+            known = newest.get(name)
+            if report.newest is not None:
+                newest[name] = report.newest if known is None else max(known, report.newest)
+    return newest
+
+
+def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, int | None]:
+    """The watermark of each component after an epoch: the least over its streams, never back.
+
+    A stream holds its component's watermark until it has had a row, unless it is idle; an idle one
+    counts again as soon as it has rows.
+    """
+    if orders.ended:
+        return dict.fromkeys(orders.watermarks, END_OF_TIME)
+    newest = newest_times(orders.newest, splits)
+    awake = {name for split in splits for name, seen in split.streams.items() if seen.rows}
+    advanced: dict[str, int | None] = {}
+    for component, before in orders.watermarks.items():
+        members = [
+            stream
+            for stream in orders.plan.streams.values()
+            if stream.component == component
+            and (stream.name not in orders.idle or stream.name in awake)
+        ]
+        times = [(newest[stream.name], stream.lateness) for stream in members]
+        known = [time - lateness for time, lateness in times if time is not None]
+        if not members or len(known) < len(members):
+            advanced[component] = before
+        else:
+            advanced[component] = min(known) if before is None else max(before, min(known))
+    return advanced
+
+
+def masked_as_plain(masked: Iterable[Masked]) -> list[tuple[str, int, list[tuple[int, int]]]]:
+    return [(part.file, part.batch, list(part.partitions)) for part in masked]

@@ -1,0 +1,63 @@
+"""How parcels get from splits to sites. The twin does it in this process; `spark.py` through Spark."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from anabranch.engine.epoch import EpochReport, Orders, Word
+from anabranch.engine.site import run_site
+from anabranch.engine.split import run_split
+from anabranch.routing.frame import unpack
+
+
+class Exchange(Protocol):
+    """Runs the tasks of an epoch and returns their reports."""
+
+    def run(self, orders: Orders) -> EpochReport: ...
+
+    def parallelism(self) -> int:
+        """How many split tasks are worth having."""
+
+    def close(self) -> None: ...
+
+
+class Twin:
+    """The in-process twin: the same split and site code, one after another, without Spark."""
+
+    def __init__(self, splits: int = 2) -> None:
+        self._splits = splits
+
+    def parallelism(self) -> int:
+        return self._splits
+
+    def run(self, orders: Orders) -> EpochReport:
+        rows = [list(run_split(orders, task)) for task in range(len(orders.pieces))]
+        if orders.plan.levels == 0:
+            return gather_splits([parcels[0] for parcels in rows])
+        for level in range(1, orders.plan.levels + 1):
+            rows = [
+                list(run_site(orders, level, site, [parcels[site] for parcels in rows]))
+                for site in range(orders.sites)
+            ]
+        return gather_sites([parcels[0] for parcels in rows])
+
+    def close(self) -> None:
+        pass
+
+
+def gather_sites(reports: list[bytes]) -> EpochReport:
+    """The reports of the last level's sites as one."""
+    whole = EpochReport()
+    for data in reports:
+        part = msgspec.msgpack.decode(data, type=EpochReport)
+        whole.splits += part.splits
+        whole.sites += part.sites
+    return whole
+
+
+def gather_splits(parcels: list[bytes]) -> EpochReport:
+    """The reports of splits whose query set has no stateful operator."""
+    words = [msgspec.convert(unpack(parcel)[0], Word) for parcel in parcels]
+    return EpochReport([split for word in words for split in word.splits], [])

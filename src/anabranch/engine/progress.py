@@ -1,0 +1,149 @@
+"""An epoch as JSON: Spark's field names where Spark has them, ours under `customMetrics`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.operators.base import END_OF_TIME
+from anabranch.sinks.base import Sink
+from anabranch.sources.base import Offer
+from anabranch.state.manifest import Manifest
+
+
+def describe_epoch(
+    id: str, run_id: str, name: str, orders: Orders, manifest: Manifest, report: EpochReport,
+    offers: Mapping[str, Offer], times: tuple[float, ...], sinks: Mapping[str, Sink],
+) -> dict[str, Any]:  # fmt: skip
+    """The progress report of one epoch; plain values only."""
+    began, polled, ran, committed, published = times
+    seconds = max(published - began, 1e-9)
+    rows = sum(seen.rows for split in report.splits for seen in split.streams.values())
+    return {
+        "id": id,
+        "runId": run_id,
+        "name": name,
+        "timestamp": _stamp(manifest.committed_at),
+        "batchId": orders.epoch,
+        "numInputRows": rows,
+        "inputRowsPerSecond": rows / seconds,
+        "processedRowsPerSecond": rows / seconds,
+        "durationMs": {
+            "latestOffset": _ms(polled - began),
+            "addBatch": _ms(ran - polled),
+            "commitOffsets": _ms(committed - ran),
+            "publish": _ms(published - committed),
+            "triggerExecution": _ms(seconds),
+        },
+        "eventTime": _event_time(orders, manifest),
+        "stateOperators": _state(orders, manifest, report),
+        "sources": [_source(name, manifest, report, offers) for name in orders.plan.streams],
+        "sinks": [
+            {
+                "query": query,
+                "description": sink.describe(),
+                "numOutputRows": sum(
+                    part.result_rows.get(query, 0) for part in (*report.splits, *report.sites)
+                ),
+            }
+            for query, sink in sinks.items()
+        ],
+        "customMetrics": {
+            "sites": _sites(report),
+            "splitSeconds": [round(split.seconds, 4) for split in report.splits],
+            "combining": sorted(orders.combine),
+            "idleStreams": sorted(orders.idle),
+            "ended": orders.ended,
+        },
+    }
+
+
+def _source(
+    name: str, manifest: Manifest, report: EpochReport, offers: Mapping[str, Offer]
+) -> dict[str, Any]:
+    record = manifest.streams[name]
+    seen = [split.streams[name] for split in report.splits if name in split.streams]
+    return {
+        "description": name,
+        "numInputRows": sum(part.rows for part in seen),
+        "backlog": offers[name].backlog if name in offers else 0,
+        "customMetrics": {
+            "rowsTotal": record.rows,
+            "lateRows": sum(part.late for part in seen),
+            "lateRowsTotal": record.late,
+            "badRowsTotal": record.bad_rows,
+            "badFilesTotal": record.bad_files,
+            "bad": [reason for part in seen for reason in part.bad][:10],
+        },
+    }
+
+
+def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict[str, Any]]:
+    operators = []
+    for name, record in manifest.subqueries.items():
+        done = [site.subqueries[name] for site in report.sites if name in site.subqueries]
+        operators.append(
+            {
+                "operatorName": name,
+                "numRowsTotal": sum(ref.rows for ref in record.segments),
+                "numRowsUpdated": sum(part.groups for part in done),
+                "memoryUsedBytes": sum(ref.bytes for ref in record.segments),
+                "numRowsDroppedByWatermark": sum(
+                    seen.late for split in report.splits for seen in split.streams.values()
+                ),
+                "customMetrics": {
+                    "segments": len(record.segments),
+                    "partitions": len(record.sites),
+                    "rowsIn": sum(part.rows_in for part in done),
+                    "rowsOut": sum(part.rows_out for part in done),
+                    "watermark": record.watermark,
+                },
+            }
+        )
+    return operators
+
+
+def _sites(report: EpochReport) -> list[dict[str, Any]]:
+    """What each site did, over all levels."""
+    sites: dict[int, dict[str, Any]] = {}
+    for part in report.sites:
+        entry = sites.setdefault(
+            part.site,
+            {"site": part.site, "rowsIn": 0, "rowsOut": 0, "busySeconds": 0.0, "executor": ""},
+        )
+        entry["rowsIn"] += sum(done.rows_in for done in part.subqueries.values())
+        entry["rowsOut"] += sum(done.rows_out for done in part.subqueries.values())
+        entry["busySeconds"] = round(entry["busySeconds"] + part.seconds, 4)
+        entry["executor"] = part.executor
+        entry["worker"] = part.worker
+    return [sites[number] for number in sorted(sites)]
+
+
+def _event_time(orders: Orders, manifest: Manifest) -> dict[str, Any]:
+    times: dict[str, Any] = {}
+    for name, stream in orders.plan.streams.items():
+        newest = manifest.streams[name].newest
+        watermark = manifest.watermarks[stream.component]
+        times[name] = {
+            "max": _time(newest, stream.ordered.timestamps),
+            "watermark": _time(watermark, stream.ordered.timestamps),
+        }
+    if len(times) == 1:
+        return dict(next(iter(times.values())))
+    return times
+
+
+def _time(value: int | None, timestamps: bool) -> Any:
+    if value is None or value >= END_OF_TIME:
+        return None if value is None else "end"
+    return _stamp(value / 1e6) if timestamps else value
+
+
+def _stamp(seconds: float) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="milliseconds")
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,273 @@
+"""A running query set: the loop of epochs beside the caller, and the handle the caller holds.
+
+An epoch: poll the sources, run the tasks, commit the manifest, make the results visible. The manifest
+is the one commit point. It holds the offsets of all sources, so after a crash the loop goes on from it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anabranch.engine.commit import Checkpoint
+from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
+from anabranch.engine.exchange import Exchange
+from anabranch.engine.progress import describe_epoch
+from anabranch.errors import STAGES, AnabranchError, RunError
+from anabranch.plan.subquery import Plan
+from anabranch.settings import Settings
+from anabranch.sinks.base import Sink
+from anabranch.sources.base import Limits, Offer, Piece, Source
+
+StepHook = Callable[[str, int], None]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a run was asked to go."""
+
+    name: str
+    checkpoint: Path
+    sites: int
+    settings: Settings
+    available_now: bool
+    interval: float
+    close_at_end: bool
+    dead_letter: str | None
+    on_bad: Mapping[str, str]
+    on_late: Mapping[str, str]
+    on_step: StepHook = field(default=lambda step, epoch: None)
+    """Called at each step of an epoch; fault injection hangs here."""
+
+
+class Run:
+    """The handle of a running query set, with the names Spark's handle has."""
+
+    def __init__(
+        self, plan: Plan, sources: Mapping[str, Source], sinks: Mapping[str, Sink],
+        exchange: Exchange, options: RunOptions,
+    ) -> None:  # fmt: skip
+        self.plan = plan
+        self.options = options
+        self.run_id = str(uuid.uuid4())
+        self._sources = {name: sources[name] for name in plan.streams}
+        self._exchange = exchange
+        self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
+        self._progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
+        self._message = "Starting"
+        self._busy = False
+        self._stopping = threading.Event()
+        self._ended = threading.Event()
+        self._exception: AnabranchError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"anabranch-{options.name}", daemon=True)
+
+    # -- the handle -------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The same for every run from this checkpoint."""
+        return self._checkpoint.manifest.run_id
+
+    @property
+    def name(self) -> str:
+        return self.options.name
+
+    @property
+    def is_active(self) -> bool:
+        return not self._ended.is_set()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What the run is doing now."""
+        return {
+            "message": self._message,
+            "isDataAvailable": self._busy,
+            "isTriggerActive": self._busy,
+        }
+
+    @property
+    def last_progress(self) -> dict[str, Any] | None:
+        """The report of the last epoch, with Spark's field names; None before the first."""
+        return self._progress[-1] if self._progress else None
+
+    @property
+    def recent_progress(self) -> list[dict[str, Any]]:
+        """The reports of the last epochs, oldest first."""
+        return list(self._progress)
+
+    def await_termination(self, timeout: float | None = None) -> bool:
+        """Waits for the end; True if it has come. Raises the error that ended the run, if one did."""
+        ended = self._ended.wait(timeout)
+        if ended and self._exception is not None:
+            raise self._exception
+        return ended
+
+    def exception(self) -> AnabranchError | None:
+        """The error that ended the run, or None."""
+        return self._exception
+
+    def stop(self) -> None:
+        """Ends the run after the epoch under way, and waits for that."""
+        self._stopping.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    # -- the loop ---------------------------------------------------------------------------------
+
+    def start(self) -> Run:
+        try:
+            self._checkpoint.recover()
+            for name, source in self._sources.items():
+                offset = self._checkpoint.manifest.streams[name].offset
+                source.start(offset, self.options.available_now)
+        except BaseException:
+            self._checkpoint.close()
+            raise
+        self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                began = time.monotonic()
+                if not self._turn():
+                    break
+                rest = self.options.interval - (time.monotonic() - began)
+                if rest > 0:
+                    self._message = "Waiting for the next trigger"
+                    self._stopping.wait(rest)
+            self._message = "Stopped"
+        except AnabranchError as error:
+            self._exception = error
+            self._message = f"Failed: {error}"
+        except Exception as error:
+            self._exception = RunError(f"The run failed: {error!r}")
+            self._exception.__cause__ = error
+            self._message = f"Failed: {error!r}"
+        finally:
+            for source in self._sources.values():
+                source.stop()
+            self._exchange.close()
+            self._checkpoint.close()
+            self._busy = False
+            self._ended.set()
+
+    def _turn(self) -> bool:
+        """One epoch if there is input; False when the run is over."""
+        began = time.monotonic()
+        offers = self._poll()
+        finished = not offers and all(source.finished() for source in self._sources.values())
+        manifest = self._checkpoint.manifest
+        if finished:
+            if self.options.close_at_end and not manifest.ended:
+                self._epoch({}, began, ended=True)
+            return False
+        idle = self._checkpoint.idle_streams(time.time())
+        if offers or self._checkpoint.idleness_matters(idle):
+            self._epoch(offers, began, idle=idle)
+        else:
+            self._message = "Waiting for data to arrive"
+            self._stopping.wait(self.options.settings.poll_interval_seconds)
+        return True
+
+    def _poll(self) -> dict[str, Offer]:
+        settings = self.options.settings
+        limits = Limits(
+            settings.max_files_per_epoch, settings.max_bytes_per_epoch,
+            settings.max_rows_per_epoch, self._exchange.parallelism(),
+        )  # fmt: skip
+        ordinal = self._checkpoint.manifest.ordinal
+        offers: dict[str, Offer] = {}
+        for name, source in self._sources.items():
+            offer = source.poll(limits, ordinal)
+            if offer is not None:
+                offers[name] = offer
+                ordinal = offer.next_ordinal
+        return offers
+
+    def _epoch(
+        self, offers: dict[str, Offer], began: float, ended: bool = False,
+        idle: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        self._busy = True
+        epoch = self._checkpoint.manifest.epoch + 1
+        self._message = f"Running epoch {epoch}"
+        polled = time.monotonic()
+        orders = self._orders(epoch, offers, ended, idle)
+        step = self.options.on_step
+        step("before-tasks", epoch)
+        try:
+            report = self._exchange.run(orders)
+            fault = report.fault()
+            if fault:
+                raise STAGES.get(fault.kind, RunError)(fault.message)
+        except BaseException:
+            self._checkpoint.discard(orders)
+            raise
+        ran = time.monotonic()
+        step("before-commit", epoch)
+        self._checkpoint.commit(orders, report, offers)
+        committed = time.monotonic()
+        step("after-commit", epoch)
+        self._checkpoint.publish(epoch)
+        step("after-publish", epoch)
+        for name, offer in offers.items():
+            self._sources[name].committed(offer.offset)
+        self._checkpoint.clear()
+        self._tell(orders, report, offers, (began, polled, ran, committed, time.monotonic()))
+        self._busy = False
+
+    def _orders(
+        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str]
+    ) -> Orders:
+        options, manifest = self.options, self._checkpoint.manifest
+        pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
+        return Orders(
+            epoch=epoch,
+            plan=self.plan,
+            root=str(options.checkpoint),
+            sites=options.sites,
+            maps=self._checkpoint.maps,
+            segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
+            combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
+            newest={name: record.newest for name, record in manifest.streams.items()},
+            watermarks=manifest.watermarks,
+            idle=idle,
+            ended=ended,
+            streams={
+                name: StreamOrders(options.on_bad[name], options.on_late[name], options.dead_letter)
+                for name in self.plan.streams
+            },
+            results=self._checkpoint.stagings(epoch),
+            settings=options.settings,
+            pieces=spread(pieces, self._exchange.parallelism()),
+        )
+
+    def _tell(
+        self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
+        times: tuple[float, ...],
+    ) -> None:  # fmt: skip
+        told = describe_epoch(
+            self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
+            times, self._checkpoint.sinks,
+        )  # fmt: skip
+        self._progress.append(told)
+
+
+def spread(
+    pieces: list[tuple[str, Piece]], tasks: int
+) -> tuple[tuple[tuple[str, Piece], ...], ...]:
+    """The pieces over at most so many tasks, evenly by weight; always at least one task."""
+    boxes: list[list[tuple[str, Piece]]] = [[] for _ in range(max(1, min(tasks, len(pieces))))]
+    loads = [0] * len(boxes)
+    for entry in sorted(pieces, key=lambda entry: -entry[1].weight):
+        lightest = loads.index(min(loads))
+        boxes[lightest].append(entry)
+        loads[lightest] += entry[1].weight
+    return tuple(tuple(box) for box in boxes)

@@ -1,0 +1,130 @@
+"""The site task: merges its frames, advances its operators, writes new state and results.
+
+A pure function of the last manifest and this epoch's frames: run twice, it does the same, and nothing
+it writes counts until the manifest of the epoch names it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from anabranch.engine.epoch import (
+    EpochReport,
+    Fault,
+    Orders,
+    SiteReport,
+    SplitReport,
+    SubqueryReport,
+    Word,
+    advance_watermarks,
+    masked_as_plain,
+)
+from anabranch.engine.split import Outbox, write_results
+from anabranch.errors import AnabranchError
+from anabranch.operators.base import Moment
+from anabranch.plan.subquery import Subquery
+from anabranch.routing.frame import unpack
+from anabranch.routing.partition_map import partition_of_locator
+from anabranch.state.group import SiteState
+from anabranch.state.segment import LOCATOR
+
+
+def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
+    """The parcels for the next level's sites, or at the last level the reports for the driver."""
+    began, cpu = time.perf_counter(), time.process_time()
+    report = SiteReport(
+        level, site, started_at=time.time(), worker=os.getpid(),
+        executor=os.environ.get("SPARK_EXECUTOR_ID", ""),
+    )  # fmt: skip
+    frames: dict[str, list[pl.DataFrame]] = {}
+    words: list[Word] = []
+    for parcel in parcels:
+        plain, contents = unpack(parcel)
+        words.append(msgspec.convert(plain, Word))
+        for name, rows in contents:
+            frames.setdefault(name, []).append(rows)
+    splits = [split for word in words for split in word.splits]
+    sites = [known for word in words for known in word.sites]
+    fault = next((word.fault for word in words if word.fault), None)
+    watermarks = words[0].watermarks or advance_watermarks(orders, splits)
+    outbox = Outbox(orders)
+    if fault is None:
+        try:
+            for subquery in orders.plan.at_level(level):
+                received = frames.pop(subquery.name, [])
+                _advance(orders, subquery, site, received, watermarks, report, outbox)
+        except AnabranchError as error:
+            fault = report.fault = Fault(type(error).__name__, str(error))
+    report.seconds = time.perf_counter() - began
+    report.cpu_seconds = time.process_time() - cpu
+    if level == orders.plan.levels:
+        # Every site has heard every split; the first one passes that on
+        yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
+        return
+    outbox.forwarded = frames
+    yield from outbox.pack(_words(orders, splits, [*sites, report], watermarks, fault, site))
+
+
+def _words(
+    orders: Orders, splits: list[SplitReport], sites: list[SiteReport],
+    watermarks: dict[str, int | None], fault: Fault | None, site: int,
+) -> list[Word]:  # fmt: skip
+    """The first site of the next level gathers the reports; all hear the watermarks."""
+    return [
+        Word(splits if site == 0 and to == 0 else [], sites if to == 0 else [], watermarks, fault)
+        for to in range(orders.sites)
+    ]
+
+
+def _advance(
+    orders: Orders, subquery: Subquery, site: int, received: list[pl.DataFrame],
+    watermarks: dict[str, int | None], report: SiteReport, outbox: Outbox,
+) -> None:  # fmt: skip
+    done = report.subqueries[subquery.name] = SubqueryReport()
+    operator = subquery.operator()
+    state = SiteState(
+        Path(orders.root),
+        orders.segments[subquery.name],
+        orders.maps[subquery.name].owned_by(site),
+    )
+    rows = pl.concat(received, rechunk=True) if received else None
+    if rows is not None:
+        done.rows_in = rows.height
+        counts = np.bincount(partition_of_locator(rows[LOCATOR].to_numpy()).astype(np.int64))
+        done.partition_rows = {int(p): int(counts[p]) for p in np.flatnonzero(counts)}
+    moment = Moment(
+        subquery.watermark(orders.watermarks[subquery.component]),
+        subquery.watermark(watermarks[subquery.component]),
+    )
+    results = operator.advance(rows, state, moment)
+    done.rows_out = results.height
+    done.groups = state.groups
+    name = _namer(orders, subquery.name, site)
+    done.segments = state.write(name, operator.span, orders.settings.fsync)
+    budget = max(
+        orders.settings.compaction_floor_rows,
+        int(done.rows_in * orders.settings.compaction_share),
+    )
+    merged, masked = state.compact(
+        operator.compact, moment.after, operator.span, orders.settings.compaction_fan, budget,
+        name, orders.settings.fsync,
+    )  # fmt: skip
+    done.segments += merged
+    done.masked = masked_as_plain(masked)
+    if results.height:
+        outbox.route(subquery.name, results)
+        write_results(orders, subquery.name, results, f"site-{site:04d}", report.result_rows)
+
+
+def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:
+    # Unique for every try, so that a task Spark believes lost cannot spoil the file of its successor
+    token = uuid.uuid4().hex[:12]
+    return lambda table: f"state/{subquery}/{orders.epoch:012d}-{site:04d}-{table}-{token}.arrow"

@@ -1,0 +1,162 @@
+"""The exchange through Spark: one job an epoch, two Python hops a level, frames in its shuffle.
+
+Every split writes exactly one parcel per site, so every shuffled partition has exactly as many elements
+as there were tasks before it. That makes it possible to zip it with an RDD of the same shape whose
+partitions prefer an executor (`SparkContext.makeRDD` with locations, times a filler of as many
+elements), which pins each site's task to the executor the driver names without another Python hop.
+Spark falls back to any executor when the named one is gone.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from pyspark import RDD, SparkContext
+from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
+
+from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.exchange import gather_sites, gather_splits
+from anabranch.errors import STAGES, RunError
+
+PlacementRule = Callable[[int, list[str]], str]
+
+
+class SparkExchange:
+    """Runs epochs on a Spark cluster."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self._context = context
+        self._splits = max(1, context.defaultParallelism)
+        self.placement: dict[int, str] = {}
+        """The executor each site was asked to run on in the last epoch; empty in local mode."""
+
+    def parallelism(self) -> int:
+        return self._splits
+
+    def run(self, orders: Orders) -> EpochReport:
+        tasks = len(orders.pieces)
+        shared = self._context.broadcast(orders)
+        try:
+            parcels: RDD[Any] = self._context.parallelize(range(tasks), tasks)
+            parcels = parcels.mapPartitionsWithIndex(_split_task(shared, orders.plan.levels > 0))
+            if orders.plan.levels == 0:
+                return gather_splits(parcels.collect())
+            for level in range(1, orders.plan.levels + 1):
+                arrived = self._shuffle(parcels, tasks, orders.sites)
+                last = level == orders.plan.levels
+                parcels = arrived.mapPartitionsWithIndex(_site_task(shared, level, not last))
+                tasks = orders.sites
+            return gather_sites(parcels.collect())
+        except Exception as error:
+            raise _explained(error) from error
+        finally:
+            shared.destroy()
+
+    def _shuffle(self, parcels: RDD[Any], senders: int, sites: int) -> RDD[Any]:
+        """The parcels regrouped by site, each site's task placed where the driver wants it."""
+        jvm = self._context._jvm
+        assert jvm is not None
+        parcels._bypass_serializer = True  # type: ignore[attr-defined]
+        pairs = jvm.PairwiseRDD(parcels._jrdd.rdd()).asJavaPairRDD()
+        partitioner = jvm.PythonPartitioner(sites, 0)
+        shuffled = jvm.PythonRDD.valueOfPair(pairs.partitionBy(partitioner))
+        self.placement = self._place(sites)
+        if not self.placement:
+            return RDD(shuffled, self._context, NoOpSerializer())
+        zipped = self._pins(senders, sites).zip(shuffled)
+        deserializer = PairDeserializer(NoOpSerializer(), NoOpSerializer())
+        return RDD(zipped, self._context, deserializer)
+
+    def _place(self, sites: int) -> dict[int, str]:
+        """Sites over the living executors in turn; nothing where there is only the driver."""
+        executors = self.executors()
+        if len(executors) < 2:
+            return {}
+        return {site: executors[site % len(executors)] for site in range(sites)}
+
+    def executors(self) -> list[str]:
+        """The living executors as Spark's location strings, in the order of their numbers."""
+        backend = self._context._jsc.sc()
+        listed = backend.getExecutorIds()
+        ids = sorted((listed.apply(i) for i in range(listed.size())), key=lambda x: (len(x), x))
+        return [f"executor_{self._host()}_{number}" for number in ids]
+
+    def _host(self) -> str:
+        return os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+
+    def _pins(self, senders: int, sites: int) -> Any:
+        """An RDD with `senders` elements per partition, each partition preferring its executor."""
+        jvm = self._context._jvm
+        assert jvm is not None
+        convert = jvm.scala.jdk.javaapi.CollectionConverters
+        entries = jvm.java.util.ArrayList()
+        for site in range(sites):
+            wanted = jvm.java.util.ArrayList()
+            wanted.add(self.placement[site])
+            entries.add(jvm.scala.Tuple2(bytearray(b"-"), convert.asScala(wanted).toSeq()))
+        tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
+        rows = self._context._jsc.sc().makeRDD(convert.asScala(entries).toSeq(), tag)
+        filler = self._context.parallelize(range(senders), 1)._jrdd
+        return jvm.org.apache.spark.api.java.JavaRDD(rows, tag).cartesian(filler).keys()
+
+    def close(self) -> None:
+        pass
+
+
+def _prepare_worker() -> None:
+    """Once per Python worker: one Polars thread (Spark has the parallelism), cheap collections.
+
+    Spark runs a full garbage collection after every task; with the libraries' objects frozen it takes
+    no time instead of some 40 ms.
+    """
+    if "anabranch.engine.site" not in sys.modules:
+        os.environ.setdefault("POLARS_MAX_THREADS", "1")
+        import anabranch.engine.site  # noqa: F401
+
+        gc.collect()
+        gc.freeze()
+
+
+def _split_task(shared: Any, shuffled: bool) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
+    def run(task: int, _: Iterable[Any]) -> Iterator[bytes]:
+        _prepare_worker()
+        from anabranch.engine.split import run_split
+
+        return _addressed(run_split(shared.value, task), shuffled)
+
+    return run
+
+
+def _site_task(
+    shared: Any, level: int, shuffled: bool
+) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
+    def run(site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
+        _prepare_worker()
+        from anabranch.engine.site import run_site
+
+        parcels = (part[1] if isinstance(part, tuple) else part for part in arrived)
+        return _addressed(run_site(shared.value, level, site, parcels), shuffled)
+
+    return run
+
+
+def _addressed(parcels: Iterator[bytes], shuffled: bool) -> Iterator[bytes]:
+    """Each parcel behind the number of its site, as Spark's pairwise shuffle wants it."""
+    for site, parcel in enumerate(parcels):
+        if shuffled:
+            yield pack_long(site)
+        yield parcel
+
+
+def _explained(error: Exception) -> Exception:
+    """Spark's error in one line; ours as they are."""
+    if type(error).__name__ in STAGES:
+        return error
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if "Error" in line or "Exception" in line]
+    cause = (telling or lines or [repr(error)])[-1 if not telling else 0]
+    return RunError(f"Spark could not finish the epoch: {cause:.500}")

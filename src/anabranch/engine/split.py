@@ -1,0 +1,203 @@
+"""The split task: reads its pieces, runs the stateless steps, and packs a parcel for every site."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from anabranch.engine.epoch import Fault, Orders, SplitReport, StreamReport, Word
+from anabranch.errors import AnabranchError, SourceError
+from anabranch.operators.base import Operator, time_of
+from anabranch.operators.partials import SEQ
+from anabranch.operators.stateless import apply
+from anabranch.plan.compile import needs_order
+from anabranch.plan.subquery import Path as RowPath
+from anabranch.plan.subquery import StreamPlan, Subquery
+from anabranch.routing.frame import Parcel
+from anabranch.routing.hashing import hash_columns, hashable
+from anabranch.routing.partition_map import PartitionMap, partition_of_locator
+from anabranch.sinks.dead_letter import keep_bad, keep_late
+from anabranch.sources.base import Piece
+from anabranch.state.segment import LOCATOR
+
+
+@dataclass
+class Outbox:
+    """Frames gathered for the subqueries of the next levels."""
+
+    orders: Orders
+    frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    forwarded: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    """Frames for a later level than the next: already taken in, only passed on."""
+    combined: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def route(self, origin: str, rows: pl.DataFrame) -> None:
+        """Takes rows of a stream or subquery along every path that reads it."""
+        for subquery, path in self.orders.plan.reading(origin):
+            taken = self._intake(subquery, path, rows)
+            if taken.height:
+                self.frames.setdefault(subquery.name, []).append(taken)
+
+    def _intake(self, subquery: Subquery, path: RowPath, rows: pl.DataFrame) -> pl.DataFrame:
+        stepped = apply(path.steps, rows)
+        if needs_order(subquery.node) and SEQ not in stepped.columns:
+            # Results of another subquery have no arrival order: equal times are told apart by content
+            known = [c for c in stepped.get_columns() if hashable(c.dtype)]
+            number = hash_columns(known, stepped.height).view(np.int64)
+            stepped = stepped.with_columns(pl.Series(SEQ, number))
+        partitions = self.orders.maps[subquery.name].partitions
+        return subquery.operator().intake(stepped, partitions)
+
+    def combine(self) -> None:
+        """Sub-aggregates where the driver has seen that it shrinks the rows."""
+        for name, frames in self.frames.items():
+            rows = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+            if name in self.orders.combine:
+                operator: Operator = self.orders.plan.subqueries[name].operator()
+                fewer = operator.combine(rows)
+                if fewer is not None:
+                    self.combined[name] = (rows.height, fewer.height)
+                    rows = fewer
+            self.forwarded.setdefault(name, []).append(rows)
+        self.frames.clear()
+
+    def pack(self, words: list[Word]) -> Iterator[bytes]:
+        """One parcel per site, with the word for it."""
+        self.combine()
+        boxes: list[list[tuple[str, pl.DataFrame]]] = [[] for _ in words]
+        for name, ready in self.forwarded.items():
+            rows = pl.concat(ready, rechunk=True) if len(ready) > 1 else ready[0]
+            for site, part in split_by_site(rows, self.orders.maps[name], len(words)):
+                boxes[site].append((name, part))
+        for word, box in zip(words, boxes, strict=True):
+            yield Parcel(word, box).pack()
+
+
+def split_by_site(
+    rows: pl.DataFrame, partition_map: PartitionMap, sites: int
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each site that has any."""
+    if sites == 1:
+        yield 0, rows
+        return
+    partitions = partition_of_locator(rows[LOCATOR].to_numpy())
+    owners = partition_map.site_of(partitions)
+    order = np.argsort(owners, kind="stable")
+    edges = np.searchsorted(owners[order], np.arange(sites + 1))
+    ordered = rows[order]
+    for site in range(sites):
+        start, end = int(edges[site]), int(edges[site + 1])
+        if end > start:
+            yield site, ordered.slice(start, end - start)
+
+
+def run_split(orders: Orders, task: int) -> Iterator[bytes]:
+    """One parcel for each site, in the order of the sites."""
+    report = SplitReport()
+    outbox = Outbox(orders)
+    began = time.perf_counter()
+    try:
+        _read(orders, task, report, outbox)
+        outbox.combine()
+        report.combined = outbox.combined
+    except AnabranchError as error:
+        report.fault = Fault(type(error).__name__, str(error))
+        outbox = Outbox(orders)
+    report.seconds = time.perf_counter() - began
+    words = [
+        Word([report], [], {}, report.fault) for _ in range(orders.sites if orders.plan.levels else 1)
+    ]
+    yield from outbox.pack(words)
+
+
+def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> None:
+    gathered: dict[str, list[pl.DataFrame]] = {}
+    for stream, piece in orders.pieces[task]:
+        rows = _take(orders, task, stream, piece, report)
+        if rows is not None and rows.height:
+            gathered.setdefault(stream, []).append(rows)
+    for stream, frames in gathered.items():
+        rows = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+        outbox.route(stream, rows)
+        write_results(orders, stream, rows, f"split-{task:04d}", report.result_rows)
+
+
+def write_results(
+    orders: Orders, origin: str, rows: pl.DataFrame, part: str, counts: dict[str, int]
+) -> None:
+    """Writes the rows that leave to sinks from here."""
+    for number, (output, path) in enumerate(orders.plan.leaving(origin)):
+        leaving = apply(path.steps, rows).select(output.schema.names())
+        counts[output.query] = counts.get(output.query, 0) + leaving.height
+        if leaving.height and output.query in orders.results:
+            orders.results[output.query].write(leaving, f"{part}-{number}")
+
+
+def _take(
+    orders: Orders, task: int, stream: str, piece: Piece, report: SplitReport
+) -> pl.DataFrame | None:
+    """The rows of a piece that are neither bad nor late."""
+    plan, rules = orders.plan.streams[stream], orders.streams[stream]
+    seen = report.streams.setdefault(stream, StreamReport())
+    reading = piece.read(plan.columns, salvage=rules.bad == "dead-letter")
+    for bad in reading.bad:
+        if rules.bad == "stop":
+            raise SourceError(
+                f"{bad.reason}. Nothing of this epoch is counted. Mend or remove the file and start "
+                "again, or set on_bad='dead-letter' to go on without what cannot be read."
+            )
+        seen.bad.append(bad.reason)
+        if bad.lines:
+            seen.bad_rows += len(bad.lines)
+        else:
+            seen.bad_files += 1
+        keep_bad(orders, stream, bad)
+    rows = reading.rows
+    if rows is None or rows.height == 0:
+        return None
+    if plan.numbered:
+        number = np.arange(rows.height) + reading.first_row + (piece.ordinal << 32)
+        rows = rows.with_columns(pl.Series(SEQ, number))
+    rows = _timed(orders, plan, piece, rows, seen)
+    if rows.height == 0:
+        return None
+    times = time_of(rows, plan.ordered)
+    seen.rows += rows.height
+    newest = times.max()
+    assert isinstance(newest, int)
+    seen.newest = newest if seen.newest is None else max(seen.newest, newest)
+    watermark = orders.watermarks[plan.component]
+    oldest = times.min()
+    assert isinstance(oldest, int)
+    if watermark is None or oldest >= watermark:
+        return rows
+    late = times < watermark
+    seen.late += int(late.sum())
+    if rules.late == "dead-letter":
+        keep_late(orders, stream, rows.filter(late), f"{task:04d}-{piece.ordinal}-{reading.first_row}")
+    return rows.filter(~late)
+
+
+def _timed(
+    orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, seen: StreamReport
+) -> pl.DataFrame:
+    """The rows that have a time; a row without one cannot be placed in the stream."""
+    missing = rows[plan.ordered.column].null_count()
+    if missing == 0:
+        return rows
+    reason = (
+        f"Stream '{plan.name}', file '{piece.label}': {missing} row(s) have NULL in the ordered "
+        f"attribute '{plan.ordered.column}', so they have no place in the stream"
+    )
+    if orders.streams[plan.name].bad == "stop":
+        raise SourceError(f"{reason}. Mend the file, or set on_bad='dead-letter'.")
+    seen.bad.append(reason)
+    seen.bad_rows += missing
+    without = rows.filter(pl.col(plan.ordered.column).is_null())
+    keep_late(orders, plan.name, without, f"null-{piece.ordinal}-{rows.height}", folder="bad")
+    return rows.filter(pl.col(plan.ordered.column).is_not_null())
+

@@ -1,0 +1,217 @@
+"""The Python way to write a query: a chain of calls that makes the same graph as SQL.
+
+>>> import polars as pl
+>>> tcp = Query(Stream("tcp", pl.Schema({"time": pl.Int64, "srcIP": pl.Int64, "len": pl.Int64}),
+...                    Ordered("time", timestamps=False)))
+>>> flows = tcp.where(col("len") > 0).group_by((col("time") // 60).alias("tb"), "srcIP").agg(
+...     count().alias("cnt"), sum_("len").alias("bytes"))
+>>> list(flows.node.schema)
+['tb', 'srcIP', 'cnt', 'bytes']
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.errors import LanguageError
+from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
+from anabranch.language.expression import Column, Expression, Named, col
+from anabranch.language.graph import (
+    Aggregate,
+    Branch,
+    Filter,
+    History,
+    Node,
+    Ordered,
+    Project,
+    Stream,
+    Union,
+    tumble_size,
+)
+from anabranch.language.window import (
+    CountWindow,
+    Everything,
+    Hop,
+    SessionGap,
+    Tumble,
+    Window,
+    duration,
+)
+
+Key: TypeAlias = "str | Expression | Named | WindowKey"
+
+
+@dataclass(frozen=True)
+class WindowKey:
+    """A window to group by, before its sizes are read in the unit of the ordered attribute."""
+
+    kind: str
+    sizes: tuple[int | str, ...]
+
+    def resolve(self, ordered: Ordered | None) -> Window:
+        if ordered is None:
+            raise LanguageError(f"{self.kind}(): the input has no ordered attribute any more.")
+        if self.kind == "rows":
+            numbers = [size for size in self.sizes if isinstance(size, int)]
+        else:
+            numbers = [
+                duration(size, ordered.timestamps, f"the size in {self.kind}()")
+                for size in self.sizes
+            ]
+        if len(numbers) != len(self.sizes) or any(number < 1 for number in numbers):
+            raise LanguageError(f"{self.kind}{self.sizes}: sizes must be whole numbers above 0.")
+        match self.kind:
+            case "tumble":
+                return Tumble(numbers[0])
+            case "hop":
+                return Hop(numbers[0], numbers[1])
+            case "session":
+                return SessionGap(numbers[0])
+        return CountWindow(numbers[0], numbers[1])
+
+
+def tumble(size: int | str) -> WindowKey:
+    """Windows side by side, given as window_start and window_end: tumble(60), tumble("1 minute")."""
+    return WindowKey("tumble", (size,))
+
+
+def hop(size: int | str, slide: int | str) -> WindowKey:
+    """Windows of `size` that start every `slide`: hop(60, 10)."""
+    return WindowKey("hop", (size, slide))
+
+
+def session(gap: int | str) -> WindowKey:
+    """Windows that end when the group has been silent for `gap`: session("5 minutes")."""
+    return WindowKey("session", (gap,))
+
+
+def rows(size: int, advance: int | None = None) -> WindowKey:
+    """Windows of `size` rows of the group in time order, one every `advance` rows (default: size)."""
+    return WindowKey("rows", (size, size if advance is None else advance))
+
+
+@dataclass(frozen=True)
+class Query:
+    """Rows of a stream or of another query, to be filtered, computed, grouped."""
+
+    node: Node
+
+    def where(self, predicate: Expression) -> Query:
+        """The rows for which the predicate is true; `having` is the same after `agg`."""
+        return Query(Filter(self.node, predicate))
+
+    having = where
+
+    def select(self, *columns: str | Expression | Named) -> Query:
+        """These columns, computed for each row."""
+        return Query(Project(self.node, tuple(_named(column) for column in columns)))
+
+    def case(self, *predicates: Expression) -> tuple[Query, ...]:
+        """One query per predicate with the rows for which it is the first true one, and the rest.
+
+        >>> import polars as pl
+        >>> calls = Query(Stream("calls", pl.Schema({"time": pl.Int64, "n": pl.Int64}), None))
+        >>> long, short, other = calls.case(col("n") > 60, col("n") <= 60)
+        """
+        return tuple(
+            Query(Branch(self.node, tuple(predicates), index))
+            for index in range(len(predicates) + 1)
+        )
+
+    def union(self, *others: Query) -> Query:
+        """The rows of this query and of others with the same columns."""
+        return Query(Union((self.node, *(other.node for other in others))))
+
+    def group_by(self, *keys: Key) -> Grouped:
+        """Groups of rows with the same keys; one key may be a window or `time // n`."""
+        return Grouped(self.node, keys)
+
+    def history(self, *keys: str | Expression | Named, rows: int) -> Histories:
+        """For each row the last `rows` rows of its group: `.agg(...)` computes a value on every row."""
+        return Histories(self.node, tuple(_named(key) for key in keys), rows)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Rows grouped by keys and a window, waiting for their aggregates."""
+
+    node: Node
+    keys: tuple[Key, ...]
+
+    def agg(self, *aggregates: NamedAggregate | AggregateCall, emit: str = "final") -> Query:
+        """One row per group and window: once when the window closes, or with emit='update' on change."""
+        plain: list[Named] = []
+        window: Window | None = None
+        ordered = self.node.ordered
+        for key in self.keys:
+            found: Window | None = None
+            if isinstance(key, WindowKey):
+                found = key.resolve(ordered)
+            else:
+                named = _named(key)
+                size = ordered and tumble_size(named.expression, ordered)
+                if size:
+                    found = Tumble(size, named.name)
+                else:
+                    plain.append(named)
+            if found and window:
+                raise LanguageError(f"GROUP BY has two windows, {window} and {found}: keep one.")
+            window = window or found
+        return Query(
+            Aggregate(
+                self.node,
+                tuple(plain),
+                window or Everything(),
+                tuple(_named_aggregate(part) for part in aggregates),
+                emit,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Histories:
+    """Rows with the histories of their groups, waiting for their aggregates."""
+
+    node: Node
+    keys: tuple[Named, ...]
+    rows: int
+
+    def agg(self, *aggregates: NamedAggregate | AggregateCall) -> Query:
+        """The input's rows with these aggregates over the last rows of the group added."""
+        named = tuple(_named_aggregate(part) for part in aggregates)
+        return Query(History(self.node, self.keys, self.rows, named))
+
+
+def panes(window: Hop) -> int:
+    """The length of the panes a hopping window is kept in."""
+    return math.gcd(window.size, window.slide)
+
+
+def _named(column: str | Expression | Named) -> Named:
+    if isinstance(column, Named):
+        return column
+    if isinstance(column, str):
+        return Named(column, Column(column))
+    if isinstance(column, Column):
+        return Named(column.name, column)
+    return Named(str(column), column)
+
+
+def _named_aggregate(part: NamedAggregate | AggregateCall) -> NamedAggregate:
+    if isinstance(part, NamedAggregate):
+        return part
+    if isinstance(part, AggregateCall):
+        argument = "_".join(str(argument) for argument in part.arguments)
+        return NamedAggregate(f"{part.function}_{argument}" if argument else part.function, part)
+    raise LanguageError(
+        f"agg() takes aggregates such as count() or sum_('len'), not '{part}'. "
+        "Compute with their values in a select() after it."
+    )
+
+
+__all__ = [
+    "Grouped", "Histories", "Query", "WindowKey", "col", "count", "hop", "panes", "rows",
+    "session", "sum_", "tumble",
+]  # fmt: skip

@@ -1,0 +1,375 @@
+"""The query graph: frozen nodes, each with the schema and the ordered attribute of its output.
+
+Building a node checks it (columns, types, windows) and runs nothing. A query may read another one:
+its node is simply part of the graph, and work that two queries write alike is done once.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.aggregate import NamedAggregate, result_type
+from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
+from anabranch.language.window import (
+    END,
+    START,
+    CountWindow,
+    Everything,
+    Hop,
+    SessionGap,
+    Tumble,
+    Window,
+)
+
+Steps: TypeAlias = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """The ordered attribute of a node's rows and how its watermark follows from the streams'.
+
+    `clocks` has one list of steps per way the rows come: each maps the streams' watermark to a
+    lower bound on this column in rows still to come; the least of them holds.
+    """
+
+    column: str
+    timestamps: bool
+    clocks: tuple[Steps, ...] = ((),)
+
+    def then(self, column: str, *steps: tuple[str, int]) -> Ordered:
+        return Ordered(column, self.timestamps, tuple((*clock, *steps) for clock in self.clocks))
+
+    def watermark(self, source: int | None) -> int | None:
+        """The watermark of this column, given that of the streams."""
+        return None if source is None else min(_advance(clock, source) for clock in self.clocks)
+
+
+def _advance(clock: Steps, value: int) -> int:
+    for operation, amount in clock:
+        match operation:
+            case "//":
+                value //= amount
+            case "*":
+                value *= amount
+            case "+":
+                value += amount
+    return value
+
+
+class Node:
+    """Something that yields rows; subclasses say what."""
+
+    schema: pl.Schema
+    ordered: Ordered | None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @functools.cached_property
+    def signature(self) -> str:
+        """A text that is the same for nodes that yield the same rows."""
+        return f"{self}({', '.join(node.signature for node in self.inputs)})"
+
+
+@dataclass(frozen=True, eq=False)
+class Stream(Node):
+    """The rows of a registered stream."""
+
+    name: str
+    schema: pl.Schema
+    ordered: Ordered | None
+
+    def __str__(self) -> str:
+        return f"STREAM {self.name}"
+
+
+@dataclass(frozen=True, eq=False)
+class Filter(Node):
+    """The rows for which a predicate is true (not false, not NULL)."""
+
+    input: Node
+    predicate: Expression
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        _require_boolean(self.predicate, self.input.schema, "WHERE")
+        object.__setattr__(self, "schema", self.input.schema)
+        object.__setattr__(self, "ordered", self.input.ordered)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return f"WHERE {self.predicate}"
+
+
+@dataclass(frozen=True, eq=False)
+class Branch(Node):
+    """One output of a case filter: rows whose first true predicate is number `index`.
+
+    With `index` equal to the number of predicates: the rows for which none is true.
+    """
+
+    input: Node
+    predicates: tuple[Expression, ...]
+    index: int
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        for predicate in self.predicates:
+            _require_boolean(predicate, self.input.schema, "case filter")
+        object.__setattr__(self, "schema", self.input.schema)
+        object.__setattr__(self, "ordered", self.input.ordered)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return f"CASE {self.index} OF {'; '.join(map(str, self.predicates))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Project(Node):
+    """Computed columns in place of the input's."""
+
+    input: Node
+    columns: tuple[Named, ...]
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        _require_distinct([column.name for column in self.columns], "SELECT")
+        types = {
+            column.name: type_of(column.expression, self.input.schema, f"SELECT {column}")
+            for column in self.columns
+        }
+        object.__setattr__(self, "schema", pl.Schema(types))
+        object.__setattr__(self, "ordered", self._trace())
+
+    def _trace(self) -> Ordered | None:
+        """The ordered attribute survives as itself, or scaled down as `time // 60`."""
+        if self.input.ordered is None:
+            return None
+        for column in self.columns:
+            size = tumble_size(column.expression, self.input.ordered)
+            if size == 1:
+                return self.input.ordered.then(column.name)
+        for column in self.columns:
+            size = tumble_size(column.expression, self.input.ordered)
+            if size is not None:
+                return self.input.ordered.then(column.name, ("//", size))
+        return None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return f"SELECT {', '.join(map(str, self.columns))}"
+
+
+@dataclass(frozen=True, eq=False)
+class Union(Node):
+    """The rows of several inputs with the same columns."""
+
+    parts: tuple[Node, ...]
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        first = self.parts[0]
+        for number, part in enumerate(self.parts[1:], start=2):
+            if part.schema != first.schema:
+                differences = [
+                    f"'{name}' is {first.schema.get(name, 'missing')} in the first input and "
+                    f"{part.schema.get(name, 'missing')} in input {number}"
+                    for name in dict.fromkeys((*first.schema, *part.schema))
+                    if first.schema.get(name) != part.schema.get(name)
+                ] or [f"the columns stand in another order in input {number}"]
+                raise LanguageError(
+                    f"UNION needs inputs with the same columns: {'; '.join(differences)}. "
+                    "Select and cast the columns alike first."
+                )
+        object.__setattr__(self, "schema", first.schema)
+        object.__setattr__(self, "ordered", self._merge())
+
+    def _merge(self) -> Ordered | None:
+        clocks: dict[Steps, None] = {}
+        first = self.parts[0].ordered
+        for part in self.parts:
+            if part.ordered is None or first is None or part.ordered.column != first.column:
+                return None
+            clocks.update(dict.fromkeys(part.ordered.clocks))
+        return first and Ordered(first.column, first.timestamps, tuple(clocks))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.parts
+
+    def __str__(self) -> str:
+        return "UNION"
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Node):
+    """Aggregates over the windows of each group; emitted when closed, or on every change."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    window: Window
+    aggregates: tuple[NamedAggregate, ...]
+    emit: str = "final"
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.emit not in ("final", "update"):
+            raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
+        if isinstance(self.window, (SessionGap, CountWindow)) and self.emit == "update":
+            raise LanguageError(
+                f"emit='update' is not available for {self.window} windows: "
+                "their results are known only when they close."
+            )
+        if isinstance(self.window, Everything) and self.emit == "final":
+            raise LanguageError(
+                "This aggregate has no window, so it would never be final and its state would grow "
+                "for ever: group by a window of the ordered attribute (time // 60, tumble, hop, "
+                "session, rows), or ask for emit='update' with allow_unbounded_state=True."
+            )
+        types = self._window_types() | _group_types(self.keys, self.aggregates, self.input.schema)
+        _require_distinct(
+            [*self._window_types(), *(k.name for k in self.keys), *(a.name for a in self.aggregates)],
+            "GROUP BY",
+        )
+        object.__setattr__(self, "schema", pl.Schema(types))
+        object.__setattr__(self, "ordered", self._order())
+
+    def _window_types(self) -> dict[str, pl.DataType]:
+        if isinstance(self.window, Everything):
+            return {}
+        time = self._time()
+        kind: pl.DataType = pl.Datetime("us") if time.timestamps else pl.Int64()
+        if isinstance(self.window, Tumble) and self.window.index:
+            return {self.window.index: pl.Int64() if self.window.size > 1 else kind}
+        return {START: kind, END: kind}
+
+    def _time(self) -> Ordered:
+        if self.input.ordered is None:
+            raise LanguageError(
+                f"{self.window}: the input has no ordered attribute any more. "
+                f"Keep it in the select. Columns: {', '.join(self.input.schema)}."
+            )
+        return self.input.ordered
+
+    def _order(self) -> Ordered | None:
+        if isinstance(self.window, Everything) or self.emit == "update":
+            return None
+        time = self._time()
+        match self.window:
+            case Tumble(size, str(index)):
+                return time.then(index, ("//", size))
+            case Tumble(size):
+                return time.then(START, ("//", size), ("*", size))
+            case Hop(size, slide):
+                return time.then(START, ("+", -size), ("//", slide), ("+", 1), ("*", slide))
+            case SessionGap():
+                return time.then(END, ("+", 1))
+        return time.then(END)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        keys = ", ".join(map(str, self.keys))
+        return (
+            f"GROUP BY {self.window}{', ' if keys else ''}{keys} "
+            f"AGG {', '.join(map(str, self.aggregates))} EMIT {self.emit}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class History(Node):
+    """Every row with aggregates over the last `rows` rows of its group, itself included."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    rows: int
+    aggregates: tuple[NamedAggregate, ...]
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise LanguageError(f"A history needs at least 1 row, not {self.rows}.")
+        if self.input.ordered is None:
+            raise LanguageError("A history needs the ordered attribute of its input.")
+        types = _group_types(self.keys, self.aggregates, self.input.schema)
+        names = [aggregate.name for aggregate in self.aggregates]
+        _require_distinct([*self.input.schema, *names], "history")
+        added = {name: types[name] for name in names}
+        object.__setattr__(self, "schema", pl.Schema({**self.input.schema, **added}))
+        object.__setattr__(self, "ordered", self.input.ordered)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return (
+            f"HISTORY {self.rows} BY {', '.join(map(str, self.keys))} "
+            f"AGG {', '.join(map(str, self.aggregates))}"
+        )
+
+
+def tumble_size(expression: Expression, ordered: Ordered) -> int | None:
+    """n if the expression is `time // n` (1 for the attribute itself), else None."""
+    match expression:
+        case Column(name) if name == ordered.column:
+            return 1
+        case Call("//", (Column(name), Literal(int(size)))) if name == ordered.column and size > 0:
+            return size
+    return None
+
+
+def streams_of(node: Node) -> set[str]:
+    """The names of all streams a node's rows come from."""
+    if isinstance(node, Stream):
+        return {node.name}
+    return set().union(*(streams_of(part) for part in node.inputs))
+
+
+def _group_types(
+    keys: tuple[Named, ...], aggregates: tuple[NamedAggregate, ...], schema: pl.Schema
+) -> dict[str, pl.DataType]:
+    types: dict[str, pl.DataType] = {}
+    for key in keys:
+        types[key.name] = type_of(key.expression, schema, f"GROUP BY {key}")
+    for aggregate in aggregates:
+        arguments = [type_of(part, schema, str(aggregate)) for part in aggregate.call.arguments]
+        types[aggregate.name] = result_type(aggregate.call, arguments[0] if arguments else None)
+    return types
+
+
+def _require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> None:
+    kind = type_of(predicate, schema, f"{where} {predicate}")
+    if kind not in (pl.Boolean, pl.Null):
+        raise LanguageError(f"{where} {predicate}: expected a condition, but this is {kind}.")
+
+
+def _require_distinct(names: list[str], where: str) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise LanguageError(
+                f"{where}: two columns are called '{name}'. Give one another name with alias()."
+            )

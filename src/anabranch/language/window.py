@@ -1,0 +1,101 @@
+"""Windows: which stretch of its group's rows an aggregate covers.
+
+Sizes are integers in the unit of the ordered attribute: as they are for integer attributes,
+microseconds for timestamps.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from anabranch.errors import LanguageError
+
+START, END = "window_start", "window_end"
+
+
+@dataclass(frozen=True)
+class Tumble:
+    """Windows [k*size, (k+1)*size). With `index`, the output has k under that name."""
+
+    size: int
+    index: str | None = None
+
+    def __str__(self) -> str:
+        return f"TUMBLE({self.size})"
+
+
+@dataclass(frozen=True)
+class Hop:
+    """Windows of `size` that start every `slide`, kept as panes of their common divisor."""
+
+    size: int
+    slide: int
+
+    def __str__(self) -> str:
+        return f"HOP({self.size}, {self.slide})"
+
+
+@dataclass(frozen=True)
+class SessionGap:
+    """Windows that end when a group has had no row for `gap`."""
+
+    gap: int
+
+    def __str__(self) -> str:
+        return f"SESSION({self.gap})"
+
+
+@dataclass(frozen=True)
+class CountWindow:
+    """Windows of `size` rows of a group, one starting every `advance` rows, in time order."""
+
+    size: int
+    advance: int
+
+    def __str__(self) -> str:
+        return f"ROWS({self.size}, {self.advance})"
+
+
+@dataclass(frozen=True)
+class Everything:
+    """No window: the whole past of the group. Its state is never given back."""
+
+    def __str__(self) -> str:
+        return "UNBOUNDED"
+
+
+Window: TypeAlias = Tumble | Hop | SessionGap | CountWindow | Everything
+
+
+UNITS = {
+    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
+    "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
+}  # fmt: skip
+SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute", "min": "minute",
+         "h": "hour", "d": "day"}  # fmt: skip
+
+
+def duration(value: int | str, timestamps: bool, what: str) -> int:
+    """A length of time in the ordered attribute's unit, e.g. 60 or "10 seconds"."""
+    if isinstance(value, int):
+        if timestamps:
+            raise LanguageError(
+                f"{what} is {value}, but the ordered attribute is a timestamp: "
+                f'give a length with its unit, e.g. "{value} seconds".'
+            )
+        return value
+    if not timestamps:
+        raise LanguageError(
+            f"{what} is '{value}', but the ordered attribute is an integer: "
+            "give a plain number in its unit."
+        )
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value)
+    unit = SHORT.get(found[2], found[2].rstrip("s")) if found else ""
+    if not found or unit not in UNITS:
+        raise LanguageError(
+            f"{what} '{value}' is not a length of time: expected a whole number and one of "
+            f'{", ".join(UNITS)}, e.g. "10 seconds".'
+        )
+    return int(found[1]) * UNITS[unit]

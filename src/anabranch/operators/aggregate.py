@@ -1,0 +1,188 @@
+"""Aggregates over tumbling and hopping windows, and over everything.
+
+State: one row of partial aggregates per group and window (tumbling) or pane (hopping), due when the
+last window that needs it ends. Rows are only appended; parts of the same group meet when the window
+closes, or when segments are merged. Session and count windows are in `session.py` and `history.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.graph import Aggregate
+from anabranch.language.window import END, START, Everything, Hop, Tumble
+from anabranch.operators.base import Moment, add_locator, as_time, evaluate, salted, time_of
+from anabranch.operators.grouping import group, reduce
+from anabranch.operators.partials import finish, ordered_by_time, partials_for
+from anabranch.routing.hashing import hash_columns
+from anabranch.state.group import SiteState
+from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
+
+PANE = "__pane"
+OPEN = "open"
+MAX_EXPANDED = 4_000_000
+"""Pane rows repeated per step when many hopping windows close at once."""
+
+
+class WindowedAggregate:
+    """GROUP BY keys and a window."""
+
+    def __init__(self, node: Aggregate) -> None:
+        self.node = node
+        self.partials = partials_for(node.aggregates)
+        self.keys = [key.name for key in node.keys]
+        self.grouping = [DUE, *self.keys]
+        match node.window:
+            case Tumble(size):
+                self.span = size
+            case Hop(size, slide):
+                self.span = max(slide, size // 8)
+                self.grouping = [PANE, DUE, *self.keys]
+            case _:
+                self.span = NEVER
+
+    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+        frame = evaluate(self.node, self.partials, rows, ordered_by_time(self.partials))
+        if isinstance(self.node.window, Everything):
+            due = np.full(rows.height, NEVER)
+            return add_locator(frame.with_columns(pl.Series(DUE, due)), self.keys, partitions)
+        assert self.node.input.ordered
+        time = time_of(rows, self.node.input.ordered).to_numpy()
+        if isinstance(self.node.window, Tumble):
+            number = time // self.node.window.size
+            frame = frame.with_columns(pl.Series(DUE, (number + 1) * self.node.window.size))
+            return add_locator(frame, self.keys, partitions, number)
+        assert isinstance(self.node.window, Hop)
+        size, slide = self.node.window.size, self.node.window.slide
+        number = time // math.gcd(size, slide)
+        due = time // slide * slide + size
+        frame = frame.with_columns(pl.Series(PANE, number), pl.Series(DUE, due))
+        frame = add_locator(frame, self.keys, partitions, number)
+        # With size < slide, rows between two windows belong to none
+        return frame.filter(pl.Series(time < due)) if size < slide else frame
+
+    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
+        return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=False)
+
+    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        delta = None if rows is None else self._partial(rows)
+        state.groups = 0 if delta is None else delta.height
+        if self.node.emit == "update":
+            return self._update(delta, state, moment)
+        if isinstance(self.node.window, Hop):
+            return self._hop(delta, state, moment)
+        return self._tumble(delta, state, moment)
+
+    def _partial(self, rows: pl.DataFrame) -> pl.DataFrame:
+        combined = self.partials[0].columns[0] in rows.columns if self.partials else False
+        return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=combined)
+
+    def _tumble(
+        self, delta: pl.DataFrame | None, state: SiteState, moment: Moment
+    ) -> pl.DataFrame:
+        if moment.after is None:
+            self._keep(delta, state)
+            return self._results([])
+        closing = state.due(OPEN, moment.before, moment.after)
+        if delta is not None:
+            closed = pl.col(DUE) <= moment.after
+            closing.append(delta.filter(closed))
+            self._keep(delta.filter(~closed), state)
+        return self._results(closing)
+
+    def _update(
+        self, delta: pl.DataFrame | None, state: SiteState, moment: Moment
+    ) -> pl.DataFrame:
+        if delta is None:
+            return self._results([])
+        known = state.probe(OPEN, np.unique(delta[LOCATOR].to_numpy()), moment.before)
+        merged = self.compact(OPEN, pl.concat([delta, *known])) if known else delta
+        # A locator may bring a stranger along: only groups of this epoch have changed
+        changed = merged.join(delta.select(self.grouping), on=self.grouping, how="semi",
+                              nulls_equal=True) if known else merged  # fmt: skip
+        open_still = delta if moment.after is None else delta.filter(pl.col(DUE) > moment.after)
+        self._keep(open_still, state)
+        return self._finish(changed)
+
+    def _hop(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        assert isinstance(self.node.window, Hop)
+        size, slide = self.node.window.size, self.node.window.slide
+        after = moment.after
+        if delta is not None:
+            self._keep(delta if after is None else delta.filter(pl.col(DUE) > after), state)
+        last = None if after is None else (after - size) // slide
+        first = None if moment.before is None else (moment.before - size) // slide + 1
+        if last is None or (first is not None and first > last):
+            return self._results([])
+        panes = state.due(OPEN, moment.before, NEVER) + ([] if delta is None else [delta])
+        if not panes:
+            return self._results([])
+        rows = pl.concat(panes)
+        start = rows[PANE].to_numpy() * math.gcd(size, slide)
+        low, high = (start - size) // slide + 1, np.minimum(start // slide, last)
+        if first is not None:
+            low = np.maximum(low, first)
+        return self._close_hops(rows, low, high, self.node.window)
+
+    def _close_hops(
+        self, rows: pl.DataFrame, low: np.ndarray, high: np.ndarray, window: Hop
+    ) -> pl.DataFrame:
+        """Results of the windows numbered low..high that each pane row belongs to."""
+        found = []
+        keys = [DUE, *self.keys]
+        wanted = high >= low
+        if not wanted.any():
+            return self._results([])
+        begin, end = int(low[wanted].min()), int(high[wanted].max())
+        step = max(1, MAX_EXPANDED // rows.height)
+        # Panes of one window have different locators: regroup by the keys and the window
+        hashes = hash_columns([rows[key] for key in self.keys], rows.height)
+        while begin <= end:
+            # Skip over stretches without data, as when time jumps
+            begin = int(np.maximum(low[wanted & (high >= begin)], begin).min())
+            upto = min(end, begin + step - 1)
+            first = np.maximum(low, begin)
+            count = np.maximum(np.minimum(high, upto) - first + 1, 0)
+            source = np.repeat(np.arange(rows.height), count)
+            at = expand(np.zeros(rows.height, dtype=np.int64), count)
+            number = np.repeat(first, count) + at
+            part = rows[source].with_columns(
+                pl.Series(DUE, number * window.slide + window.size),
+                pl.Series(LOCATOR, salted(hashes[source], number)),
+            )
+            found.append(reduce(group(part, keys), keys, self.partials, merge=True))
+            begin = upto + 1
+        return self._finish(pl.concat(found))
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=True)
+
+    def _keep(self, rows: pl.DataFrame | None, state: SiteState) -> None:
+        if rows is not None:
+            state.append(OPEN, rows)
+
+    def _results(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
+        filled = [part for part in parts if part.height]
+        if not filled:
+            return pl.DataFrame(schema=self.node.schema)
+        merged = self.compact(OPEN, pl.concat(filled)) if len(filled) > 1 else filled[0]
+        return self._finish(merged)
+
+    def _finish(self, merged: pl.DataFrame) -> pl.DataFrame:
+        rows = finish(merged, self.partials, [part.name for part in self.node.aggregates])
+        ordered = self.node.input.ordered
+        stamps = ordered is not None and ordered.timestamps
+        match self.node.window:
+            case Tumble(size, str(index)):
+                number = pl.col(DUE) // size - 1
+                value = as_time(number, stamps) if size == 1 else number
+                rows = rows.with_columns(value.alias(index))
+            case Tumble(size) | Hop(size):
+                rows = rows.with_columns(
+                    as_time(pl.col(DUE) - size, stamps).alias(START),
+                    as_time(pl.col(DUE), stamps).alias(END),
+                )
+        return rows.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())

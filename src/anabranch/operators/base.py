@@ -1,0 +1,102 @@
+"""What every stateful operator can do, and the clock it is given.
+
+On the split side `intake` turns rows into what the operator needs of them, with a locator, and
+`combine` may shrink them. On the site side `advance` takes the epoch's rows to results and new state,
+and `compact` merges state rows. All are pure: the same input gives the same output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.expression import Named
+from anabranch.language.graph import Aggregate, History, Ordered
+from anabranch.operators.partials import SEQ, TIME, Partial
+from anabranch.operators.stateless import compute
+from anabranch.routing.hashing import hash_columns
+from anabranch.routing.partition_map import locator, partition_of
+from anabranch.state.group import SiteState
+from anabranch.state.segment import LOCATOR
+
+END_OF_TIME = 1 << 62
+"""The watermark of an input that has ended."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The watermark of an operator's input before and after an epoch; None before the first row."""
+
+    before: int | None
+    after: int | None
+
+
+class Operator(Protocol):
+    """A stateful operator of a subquery."""
+
+    span: int
+    """State rows whose due times lie within one span may share a segment."""
+
+    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+        """The rows as the operator wants them, with their locators."""
+
+    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
+        """Fewer rows of the same meaning, or None if the operator needs every row."""
+
+    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        """The results of this epoch; what must be remembered is appended to the state."""
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        """State rows merged, sorted by locator."""
+
+
+def evaluate(
+    node: Aggregate | History, partials: Sequence[Partial], rows: pl.DataFrame, in_order: bool
+) -> pl.DataFrame:
+    """The keys and the arguments of the aggregates; with `in_order` also time and arrival."""
+    arguments: dict[str, pl.Series] = {}
+    for partial in partials:
+        if partial.argument and partial.argument not in arguments:
+            values = compute(rows, [Named("value", partial.call.arguments[0])])["value"]
+            arguments[partial.argument] = partial.prepare(values).alias(partial.argument)
+    frame = compute(rows, node.keys).with_columns(arguments.values())
+    if in_order:
+        assert node.input.ordered
+        frame = frame.with_columns(time_of(rows, node.input.ordered).alias(TIME), rows[SEQ])
+    return frame
+
+
+def add_locator(
+    frame: pl.DataFrame, keys: Sequence[str], partitions: int, salt: np.ndarray | None = None
+) -> pl.DataFrame:
+    """The frame with a locator: the partition of the keys, then their hash with the salt."""
+    hashes = hash_columns([frame[key] for key in keys], frame.height)
+    partition = partition_of(hashes, partitions)
+    if salt is not None:
+        hashes = salted(hashes, salt)
+    return frame.with_columns(pl.Series(LOCATOR, locator(partition, hashes)))
+
+
+def salted(hashes: np.ndarray, salt: np.ndarray) -> np.ndarray:
+    """Hashes that differ with an integer too, e.g. the number of a window."""
+    # A well mixed hash stays so under addition; the odd factor spreads neighbouring salts
+    return hashes + salt.astype(np.int64, copy=False).view(np.uint64) * np.uint64(
+        0x9E3779B97F4A7C15
+    )
+
+
+def time_of(rows: pl.DataFrame, ordered: Ordered) -> pl.Series:
+    """The ordered attribute as 64-bit integers: microseconds for timestamps."""
+    column = rows[ordered.column]
+    if ordered.timestamps:
+        return column.dt.cast_time_unit("us").dt.replace_time_zone(None).cast(pl.Int64)
+    return column.cast(pl.Int64)
+
+
+def as_time(values: pl.Expr, timestamps: bool) -> pl.Expr:
+    """Integers as the type of the ordered attribute."""
+    return values.cast(pl.Datetime("us")) if timestamps else values

@@ -1,0 +1,150 @@
+"""Operators that see a group's rows in time order: histories (Flux) and count windows (StreamCloud).
+
+Rows wait until the watermark has passed them (table `pending`), so that the order is that of time and
+then of arrival, whatever the epochs were. Of each group the last k rows stay (table `kept`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.graph import Aggregate, History
+from anabranch.language.window import END, START, CountWindow
+from anabranch.operators.base import Moment, add_locator, as_time, evaluate
+from anabranch.operators.grouping import Groups, group, reduce
+from anabranch.operators.partials import SEQ, TIME, finish, partials_for
+from anabranch.state.group import SiteState, sort_by_locator
+from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
+
+PENDING, KEPT = "pending", "kept"
+NUMBER = "__number"
+_FRESH = "__fresh"
+MAX_EXPANDED = 4_000_000
+"""Pairs of a row and a member of its history made at a time."""
+
+
+class OrderedAggregate:
+    """Aggregates over the last rows of a group: on every row, or on every `advance`-th."""
+
+    def __init__(self, node: Aggregate | History) -> None:
+        assert node.input.ordered
+        self.node = node
+        self.stamps = node.input.ordered.timestamps
+        self.span = NEVER
+        self.partials = partials_for(node.aggregates)
+        self.keys = [f"__k{number}" for number in range(len(node.keys))]
+        if isinstance(node, History):
+            self.rows, self.payload = node.rows, list(node.input.schema)
+        else:
+            assert isinstance(node.window, CountWindow)
+            self.rows, self.payload = node.window.size, []
+
+    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+        frame = evaluate(self.node, self.partials, rows, in_order=True)
+        frame = frame.rename(
+            {key.name: own for key, own in zip(self.node.keys, self.keys, strict=True)}
+        )
+        frame = frame.with_columns(rows.select(self.payload).get_columns())
+        frame = frame.with_columns((pl.col(TIME) + 1).alias(DUE))
+        return add_locator(frame, self.keys, partitions)
+
+    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
+        return None
+
+    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        ready: list[pl.DataFrame] = []
+        if moment.after is not None:
+            ready = state.due(PENDING, moment.before, moment.after)
+        if rows is not None:
+            passed = pl.lit(False) if moment.after is None else pl.col(DUE) <= moment.after
+            state.append(PENDING, sort_by_locator(rows.filter(~passed)))
+            ready.append(rows.filter(passed).select(rows.columns))
+        ready = [part for part in ready if part.height]
+        if not ready:
+            return pl.DataFrame(schema=self.node.schema)
+        return self._take(pl.concat([part.select(ready[0].columns) for part in ready]), state)
+
+    def _take(self, ready: pl.DataFrame, state: SiteState) -> pl.DataFrame:
+        """The results of rows whose turn has come."""
+        locators = np.unique(ready[LOCATOR].to_numpy())
+        fresh = ready.with_columns(
+            pl.lit(NEVER, pl.Int64).alias(DUE),
+            pl.lit(0, pl.Int64).alias(NUMBER),
+            pl.lit(True).alias(_FRESH),
+        )
+        known = [
+            part.with_columns(pl.lit(False).alias(_FRESH)).select(fresh.columns)
+            for part in state.probe(KEPT, locators, None)
+        ]
+        groups = self._in_order(pl.concat([fresh, *known]))
+        groups = self._numbered(groups)
+        rows, starts = groups.rows, groups.starts
+        ids = groups.ids()
+        ends = np.append(starts[1:], rows.height)
+        is_fresh = rows[_FRESH].to_numpy()
+        lasting = is_fresh & (np.arange(rows.height) >= ends[ids] - self.rows)
+        state.append(KEPT, rows.filter(pl.Series(lasting)).drop(_FRESH))
+        return self._results(rows, starts[ids], is_fresh)
+
+    def _in_order(self, rows: pl.DataFrame) -> Groups:
+        """Groups whose rows are in the order of time, then of arrival."""
+        groups = group(rows, self.keys)
+        order = np.lexsort((groups.rows[SEQ].to_numpy(), groups.rows[TIME].to_numpy(), groups.ids()))
+        return Groups(groups.rows[order], groups.starts)
+
+    def _numbered(self, groups: Groups) -> Groups:
+        """Every row with its number in its group since the beginning of the run."""
+        rows, starts, ids = groups.rows, groups.starts, groups.ids()
+        number = rows[NUMBER].to_numpy().copy()
+        old = ~rows[_FRESH].to_numpy()
+        old_count = np.add.reduceat(old.astype(np.int64), starts)
+        last_old = np.where(old_count > 0, number[np.maximum(starts + old_count - 1, 0)], -1)
+        place = np.arange(rows.height) - starts[ids] - old_count[ids]
+        number = np.where(old, number, last_old[ids] + 1 + place)
+        return Groups(rows.with_columns(pl.Series(NUMBER, number)), starts)
+
+    def _results(self, rows: pl.DataFrame, first: np.ndarray, fresh: np.ndarray) -> pl.DataFrame:
+        """The aggregates of every row that asks for them, over the rows up to it."""
+        asks = fresh
+        if isinstance(self.node, Aggregate) and isinstance(self.node.window, CountWindow):
+            number = rows[NUMBER].to_numpy() - (self.node.window.size - 1)
+            asks = fresh & (number >= 0) & (number % self.node.window.advance == 0)
+        at = np.flatnonzero(asks)
+        low = np.maximum(first[at], at - self.rows + 1)
+        length = at - low + 1
+        step = max(1, MAX_EXPANDED // self.rows)
+        found = [
+            self._chunk(rows, at[i : i + step], low[i : i + step], length[i : i + step])
+            for i in range(0, len(at), step)
+        ]
+        return pl.concat(found) if found else pl.DataFrame(schema=self.node.schema)
+
+    def _chunk(
+        self, rows: pl.DataFrame, at: np.ndarray, low: np.ndarray, length: np.ndarray
+    ) -> pl.DataFrame:
+        needed = [LOCATOR, TIME, SEQ]
+        needed += [partial.argument for partial in self.partials if partial.argument]
+        members = rows.select(dict.fromkeys(needed))[expand(low, length)]
+        starts = np.cumsum(length) - length
+        values = reduce(Groups(members, starts), [], self.partials, merge=False)
+        names = [part.name for part in self.node.aggregates]
+        values = finish(values, self.partials, names).select(names)
+        if isinstance(self.node, History):
+            result = rows.select(self.payload)[at].with_columns(values.get_columns())
+        else:
+            pairs = {own: key.name for key, own in zip(self.node.keys, self.keys, strict=True)}
+            time = rows[TIME].to_numpy()
+            bounds = pl.DataFrame({START: time[low], END: time[at]})
+            stamped = bounds.select(as_time(pl.all(), self.stamps)).get_columns()
+            keys = rows.select(self.keys)[at].rename(pairs)
+            result = keys.with_columns(*stamped, *values.get_columns())
+        return result.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        if table == PENDING:
+            return sort_by_locator(rows)
+        groups = self._in_order(rows)
+        ends = np.append(groups.starts[1:], rows.height)[groups.ids()]
+        lasting = np.arange(rows.height) >= ends - self.rows
+        return groups.rows.filter(pl.Series(lasting))

@@ -1,0 +1,83 @@
+"""Filters and projections: what a row meets on its way to a stateful operator or a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import polars as pl
+
+from anabranch.language.expression import (
+    Call,
+    Expression,
+    Literal,
+    Named,
+    columns_of,
+    to_polars,
+)
+
+
+@dataclass(frozen=True)
+class Where:
+    """Keeps the rows for which the predicate is true."""
+
+    predicate: Expression
+
+    def __str__(self) -> str:
+        return f"where {self.predicate}"
+
+
+@dataclass(frozen=True)
+class Select:
+    """Replaces the columns by computed ones."""
+
+    columns: tuple[Named, ...]
+
+    def __str__(self) -> str:
+        return f"select {', '.join(map(str, self.columns))}"
+
+
+Step: TypeAlias = Where | Select
+
+
+def branch(predicates: Sequence[Expression], index: int) -> Where:
+    """The rows of output `index` of a case filter; NULL counts as not true."""
+    settled = [Call("coalesce", (predicate, Literal(False))) for predicate in predicates]
+    wanted: Expression = settled[index] if index < len(settled) else Literal(True)
+    for earlier in settled[:index]:
+        wanted = wanted & ~earlier
+    return Where(wanted)
+
+
+def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows after these steps; the engine's own columns (`__…`) pass through."""
+    for step in steps:
+        if isinstance(step, Where):
+            rows = rows.filter(to_polars(step.predicate))
+        else:
+            own = [name for name in rows.columns if name.startswith("__")]
+            rows = compute(rows, step.columns, own)
+    return rows
+
+
+def compute(
+    rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()
+) -> pl.DataFrame:
+    """Named expressions over the rows, constants as long as the rows."""
+    named = list(columns)
+    # with_columns, unlike select, gives a constant the height of the frame
+    computed = rows.with_columns(to_polars(part.expression).alias(part.name) for part in named)
+    return computed.select(*(part.name for part in named), *keep)
+
+
+def needed(steps: Sequence[Step], columns: Iterable[str]) -> set[str]:
+    """The input columns that these columns after the steps depend on."""
+    wanted = set(columns)
+    for step in reversed(steps):
+        if isinstance(step, Where):
+            wanted |= set(columns_of(step.predicate))
+        else:
+            chosen = [column for column in step.columns if column.name in wanted]
+            wanted = {name for column in chosen for name in columns_of(column.expression)}
+    return wanted

@@ -1,0 +1,36 @@
+"""The plan as text that a person reads from top to bottom."""
+
+from __future__ import annotations
+
+from anabranch.plan.subquery import Path, Plan
+from anabranch.settings import Settings
+
+
+def explain_plan(plan: Plan, sites: int, settings: Settings) -> str:
+    """Streams, subqueries with their partitioning and inputs, and outputs."""
+    lines = ["streams"]
+    for stream in plan.streams.values():
+        lines.append(
+            f"  {stream.name}: ordered by {stream.ordered.column}, lateness {stream.lateness}; "
+            f"reads {', '.join(stream.columns)}"
+        )
+    if plan.subqueries:
+        lines.append("subqueries")
+    for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level):
+        by = ", ".join(subquery.partitioning) or "nothing (a single group)"
+        lines += [
+            f"  {subquery.name} (level {subquery.level})",
+            f"    {subquery.node}",
+            f"    partitioned by {by}: {sites * settings.partitions_per_site} partitions "
+            f"on {sites} site(s)",
+        ]
+        lines += [f"    from {_path(path)}" for path in subquery.paths]
+    lines.append("outputs")
+    for output in plan.outputs:
+        lines.append(f"  {output.query}: {', '.join(output.schema)}")
+        lines += [f"    from {_path(path)}" for path in output.paths]
+    return "\n".join(lines)
+
+
+def _path(path: Path) -> str:
+    return " -> ".join([path.origin, *(str(step) for step in path.steps)])

@@ -1,0 +1,69 @@
+"""Every constant that tunes a run, with its default and the reason for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from anabranch.errors import SettingsError, suggest
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a user may tune; everything has a default.
+
+    >>> Settings(max_files_per_epoch=5).max_files_per_epoch
+    5
+    """
+
+    # Flux: many more partitions than sites, so that load can be evened out in small steps.
+    partitions_per_site: int = 32
+    # An epoch takes whole files until one of these is reached.
+    max_files_per_epoch: int = 1000
+    max_bytes_per_epoch: int = 256 * 1024 * 1024
+    max_rows_per_epoch: int = 10_000_000
+    # How often to look for new input when there was none.
+    poll_interval_seconds: float = 0.2
+    # A stream without rows for this long no longer holds the watermark; None: it always does.
+    idle_after_seconds: float | None = None
+    # Merge this many segments of one tier into one of the next.
+    compaction_fan: int = 8
+    # Rows a site may rewrite per tier and epoch, as a multiple of the rows it received.
+    compaction_share: float = 2.0
+    compaction_floor_rows: int = 50_000
+    # Sub-aggregate before the exchange when the last epoch's rows per group reached this.
+    combine_reduction: float = 2.0
+    # Manifests kept; state older than the oldest of them is deleted.
+    keep_manifests: int = 2
+    # Flush segments, results and manifests to the disk, to survive the machine and not only the process.
+    fsync: bool = True
+    # Accept state that no watermark ever gives back (aggregates without a window, histories).
+    allow_unbounded_state: bool = False
+    # Progress reports kept in memory.
+    recent_progress: int = 100
+    # Batches of a streaming DataFrame that may be landed ahead of the epochs.
+    landing_ahead: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
+            ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),
+            ("recent_progress", 1), ("landing_ahead", 1), ("compaction_floor_rows", 0),
+        ):  # fmt: skip
+            if getattr(self, name) < least:
+                raise SettingsError(
+                    f"Setting '{name}' is {getattr(self, name)}; expected at least {least}."
+                )
+
+
+def read_settings(values: Mapping[str, Any]) -> Settings:
+    """Settings from plain values; an unknown name or a wrong type is an error that says what fits."""
+    known = Settings.__struct_fields__
+    for name in values:
+        if name not in known:
+            raise SettingsError(f"There is no setting '{name}'.{suggest(name, known)}")
+    try:
+        return msgspec.convert(dict(values), Settings)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"Setting not accepted: {error}.") from error

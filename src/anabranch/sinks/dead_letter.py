@@ -1,0 +1,82 @@
+"""The dead-letter folder: what could not be read, and rows that came too late, with the reason.
+
+    bad/<stream>/epoch=…/    reasons.jsonl, copies of broken files, bad lines
+    late/<stream>/epoch=…/   late rows as Parquet
+
+Tasks write into a hidden folder of the epoch; the commit makes it visible.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from anabranch.sinks.staging import Staging
+from anabranch.sources.base import Bad
+
+if TYPE_CHECKING:
+    from anabranch.engine.epoch import Orders
+
+
+def hidden(dead_letter: str, kind: str, stream: str, epoch: int) -> Path:
+    """Where an epoch's dead letters wait for its commit."""
+    return Path(dead_letter) / kind / stream / f"_epoch={epoch:012d}"
+
+
+def visible(dead_letter: str, kind: str, stream: str, epoch: int) -> Path:
+    return Path(dead_letter) / kind / stream / f"epoch={epoch:012d}"
+
+
+def keep_late(
+    orders: Orders, stream: str, rows: pl.DataFrame, part: str, folder: str = "late"
+) -> None:
+    """Keeps rows aside as Parquet."""
+    target = orders.streams[stream].dead_letter
+    if target:
+        kept = rows.drop([name for name in rows.columns if name.startswith("__")])
+        place = hidden(target, folder, stream, orders.epoch)
+        Staging(str(place), "parquet", orders.settings.fsync).write(kept, part)
+
+
+def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
+    """Keeps a broken file, or the bad lines of one, with the reason."""
+    target = orders.streams[stream].dead_letter
+    if not target:
+        return
+    place = hidden(target, "bad", stream, orders.epoch)
+    place.mkdir(parents=True, exist_ok=True)
+    # Several pieces of one file meet the same fault: the name makes them one entry
+    tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
+    name = f"{tag}-{os.path.basename(bad.file)}"
+    record = {"stream": stream, "file": bad.file, "reason": bad.reason}
+    (place / f"{name}.reason.json").write_text(json.dumps(record) + "\n")
+    if bad.lines:
+        (place / f"{name}.lines.jsonl").write_text("\n".join(bad.lines) + "\n")
+    elif os.path.exists(bad.file):
+        shutil.copyfile(bad.file, place / name)
+
+
+def publish(dead_letter: str | None, streams: list[str], epoch: int) -> None:
+    """Makes the dead letters of a committed epoch visible; safe to repeat."""
+    for kind in ("bad", "late"):
+        for stream in streams:
+            if dead_letter and (waiting := hidden(dead_letter, kind, stream, epoch)).exists():
+                target = visible(dead_letter, kind, stream, epoch)
+                if target.exists():
+                    shutil.rmtree(waiting)
+                else:
+                    os.replace(waiting, target)
+
+
+def discard(dead_letter: str | None, streams: list[str], epoch: int) -> None:
+    """Removes the dead letters of an epoch that was not committed."""
+    for kind in ("bad", "late"):
+        for stream in streams:
+            if dead_letter:
+                shutil.rmtree(hidden(dead_letter, kind, stream, epoch), ignore_errors=True)

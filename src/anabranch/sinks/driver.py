@@ -1,0 +1,92 @@
+"""Sinks that take results in the driver process: memory, console, a function, any Spark writer.
+
+Tasks stage Arrow files in the checkpoint; once the epoch is committed the driver reads them and hands
+the rows over, then removes them. After a crash the last epoch may be handed over again, with the same
+epoch number: a receiver that must not see it twice remembers the number.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from anabranch.errors import RunError
+from anabranch.sinks.staging import Staging
+
+
+class _Delivered:
+    """The common part: stage as Arrow, read back in the order of the parts, hand over, clear."""
+
+    def staging(self, checkpoint: Path, query: str, epoch: int, fsync: bool) -> Staging:
+        return Staging(str(checkpoint / "results" / query / f"{epoch:012d}"), "arrow", fsync)
+
+    def publish(self, staged: Path, epoch: int) -> None:
+        if not staged.exists():
+            return
+        parts = sorted(staged.glob("part-*.arrow"))
+        if parts:
+            rows = pl.concat([pl.read_ipc(part) for part in parts])
+            self.deliver(rows, epoch)
+        shutil.rmtree(staged, ignore_errors=True)
+
+    def discard(self, staged: Path) -> None:
+        shutil.rmtree(staged, ignore_errors=True)
+
+    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        return type(self).__name__.removesuffix("Sink").lower()
+
+
+@dataclass
+class MemorySink(_Delivered):
+    """Results kept in this process: `rows()` gives them all, for notebooks and tests."""
+
+    epochs: dict[int, pl.DataFrame] = field(default_factory=dict)
+
+    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        self.epochs[epoch] = rows
+
+    def rows(self) -> pl.DataFrame:
+        """All results so far, in the order of epochs; an empty frame if there are none."""
+        frames = [self.epochs[epoch] for epoch in sorted(self.epochs)]
+        return pl.concat(frames) if frames else pl.DataFrame()
+
+    def to_arrow(self) -> pa.Table:
+        return self.rows().to_arrow()
+
+
+@dataclass
+class ConsoleSink(_Delivered):
+    """Prints the first rows of every epoch."""
+
+    limit: int = 10
+    query: str = ""
+
+    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        with pl.Config(tbl_rows=self.limit, tbl_hide_dataframe_shape=True):
+            shown = rows.head(self.limit)
+            print(f"epoch {epoch}, {self.query}: {rows.height} row(s)\n{shown}", flush=True)
+
+
+@dataclass
+class ForeachSink(_Delivered):
+    """Calls `function(arrow_table, epoch)` for every epoch with results."""
+
+    function: Callable[[pa.Table, int], Any]
+
+    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        try:
+            self.function(rows.to_arrow(), epoch)
+        except Exception as error:
+            raise RunError(
+                f"The function of a foreach sink failed in epoch {epoch}: {error!r}. The epoch is "
+                "committed: it will be handed over again at the next start."
+            ) from error

@@ -1,0 +1,53 @@
+"""Result folders: Parquet, Arrow, CSV or JSON lines, one sub-folder per epoch, whole or not at all.
+
+    out/flows/epoch=000000000012/part-site-0001-0.parquet
+
+The sub-folder is renamed into place at once, so a reader sees whole epochs only; tools that know
+Hive-style partitions show the epoch as a column. Epochs without results leave no folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import SettingsError
+from anabranch.sinks.staging import SUFFIX, Staging
+from anabranch.state.segment import sync
+
+
+@dataclass(frozen=True)
+class FileSink:
+    """A folder of result files."""
+
+    folder: Path
+    format: str = "parquet"
+
+    def __post_init__(self) -> None:
+        if self.format not in SUFFIX:
+            raise SettingsError(
+                f"There is no result format '{self.format}'. Existing: {', '.join(SUFFIX)}."
+            )
+
+    def staging(self, checkpoint: Path, query: str, epoch: int, fsync: bool) -> Staging:
+        return Staging(str(self.folder / f"_epoch={epoch:012d}"), self.format, fsync)
+
+    def publish(self, staged: Path, epoch: int) -> None:
+        if not staged.exists():
+            return
+        target = self.folder / f"epoch={epoch:012d}"
+        for leftover in staged.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+        if target.exists():
+            shutil.rmtree(staged)
+        else:
+            os.replace(staged, target)
+            sync(self.folder)
+
+    def discard(self, staged: Path) -> None:
+        shutil.rmtree(staged, ignore_errors=True)
+
+    def describe(self) -> str:
+        return f"{self.folder} ({self.format})"

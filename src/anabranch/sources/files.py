@@ -1,0 +1,201 @@
+"""A folder of files as a stream: each new file is read once, in the order of its arrival.
+
+Files must appear whole (write elsewhere, then rename), as for every file stream. Names that start with
+`_` or `.` are ignored. Which files were taken is part of the checkpoint: the newest names stand in the
+manifest, older ones in log files beside it, so that an epoch writes only what it added.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from anabranch.errors import SourceError
+from anabranch.sources.base import Limits, Offer, Reading
+from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
+from anabranch.state.store import write_whole
+
+MIN_PIECE_ROWS = 65_536
+"""Parquet files are cut at row groups, but not into smaller pieces than this."""
+RECENT = 1000
+"""Names kept in the manifest before they move to a log file."""
+
+
+@dataclass(frozen=True)
+class FilePiece:
+    """A file, or some row groups of a Parquet file."""
+
+    stream: str
+    path: str
+    format: str
+    schema: pl.Schema
+    ordinal: int
+    size: int
+    row_groups: tuple[int, ...] | None = None
+    first_row: int = 0
+
+    @property
+    def weight(self) -> int:
+        return self.size
+
+    @property
+    def label(self) -> str:
+        return self.path
+
+    def read(self, columns: Sequence[str], salvage: bool) -> Reading:
+        reading = read_file(
+            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
+        )
+        reading.first_row = self.first_row
+        return reading
+
+
+@dataclass
+class FileSource:
+    """New files under a path (a folder, a file or a glob pattern)."""
+
+    stream: str
+    path: str
+    format: str
+    schema: pl.Schema
+    log_folder: Path | None = None
+    _seen: set[str] = field(default_factory=set)
+    _recent: list[str] = field(default_factory=list)
+    _logs: list[str] = field(default_factory=list)
+    _taking: list[str] = field(default_factory=list)
+    _frozen: list[tuple[int, str, int]] | None = None
+
+    def start(self, offset: Any, available_now: bool) -> None:
+        if offset:
+            self._logs, self._recent = list(offset["logs"]), list(offset["recent"])
+            self._seen = set(self._recent)
+            for name in self._logs:
+                assert self.log_folder
+                self._seen |= set(json.loads((self.log_folder / name).read_bytes()))
+        if available_now:
+            self._frozen = self._list()
+
+    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+        waiting = self._frozen if self._frozen is not None else self._list()
+        waiting = [entry for entry in waiting if entry[1] not in self._seen]
+        pieces: list[FilePiece] = []
+        names: list[str] = []
+        size = rows = 0
+        for _, name, length in waiting[: limits.files]:
+            cut, count = self._cut(name, length, ordinal + len(names), limits.pieces)
+            if names and (size + length > limits.bytes or rows + count > limits.rows):
+                break
+            pieces += cut
+            names.append(name)
+            size, rows = size + length, rows + count
+        if not names:
+            return None
+        return Offer(
+            tuple(pieces), self._advance(names, ordinal), ordinal + len(names),
+            len(waiting) - len(names),
+        )  # fmt: skip
+
+    def finished(self) -> bool:
+        return self._frozen is not None and all(entry[1] in self._seen for entry in self._frozen)
+
+    def committed(self, offset: Any) -> None:
+        self._logs, self._recent = offset["logs"], offset["recent"]
+        self._seen.update(self._taking)
+
+    def stop(self) -> None:
+        pass
+
+    def _advance(self, names: list[str], ordinal: int) -> dict[str, list[str]]:
+        """The offset once these files are taken; a full list of names moves to a log file."""
+        logs, recent = list(self._logs), [*self._recent, *names]
+        if len(recent) > RECENT and self.log_folder:
+            log = f"{self.stream}-{ordinal:012d}.json"
+            write_whole(self.log_folder / log, json.dumps(recent).encode(), fsync=True)
+            logs.append(log)
+            recent = []
+        self._taking = names
+        return {"logs": logs, "recent": recent}
+
+    def _list(self) -> list[tuple[int, str, int]]:
+        """All files, oldest first: (modification time, path, bytes)."""
+        found = []
+        for path in _expand(self.path):
+            try:
+                entry = os.stat(path)
+            except FileNotFoundError:
+                continue
+            found.append((entry.st_mtime_ns, path, entry.st_size))
+        return sorted(found)
+
+    def _cut(
+        self, path: str, size: int, ordinal: int, pieces: int
+    ) -> tuple[list[FilePiece], int]:
+        """A file as pieces for several tasks, and its rows as far as they are known."""
+        whole = FilePiece(self.stream, path, self.format, self.schema, ordinal, max(size, 1))
+        if self.format != "parquet":
+            return [whole], 0
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowException, OSError):
+            return [whole], 0  # the task that reads it will say what is wrong
+        groups = metadata.num_row_groups
+        rows = [metadata.row_group(number).num_rows for number in range(groups)]
+        wanted = max(1, min(pieces, groups, sum(rows) // MIN_PIECE_ROWS))
+        cuts = [groups * number // wanted for number in range(wanted + 1)]
+        return [
+            FilePiece(
+                self.stream, path, self.format, self.schema, ordinal,
+                max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
+                tuple(range(start, end)), sum(rows[:start]),
+            )
+            for start, end in zip(cuts[:-1], cuts[1:], strict=True)
+        ], sum(rows)  # fmt: skip
+
+
+def file_source(
+    stream: str, path: str, format: str | None, schema: pl.Schema | None
+) -> FileSource:
+    """A file stream; format and schema are taken from the first file where not given."""
+    if format is not None and format not in FORMATS:
+        raise SourceError(
+            f"Stream '{stream}': there is no file format '{format}'. Existing: {', '.join(FORMATS)}."
+        )
+    files = _expand(path)
+    if format is None:
+        suffix = Path(files[0] if files else path).suffix
+        if suffix not in EXTENSIONS:
+            raise SourceError(
+                f"Stream '{stream}': the format of '{path}' cannot be told from its name. "
+                f"Give format= one of {', '.join(FORMATS)}."
+            )
+        format = EXTENSIONS[suffix]
+    if schema is None:
+        if not files:
+            raise SourceError(
+                f"Stream '{stream}': there is no file under '{path}' to take the schema from. "
+                "Give schema=, or put a file there first."
+            )
+        schema = infer_schema(files[0], format)
+    return FileSource(stream, path, format, schema)
+
+
+def _expand(path: str) -> list[str]:
+    if os.path.isdir(path):
+        found = [
+            os.path.join(folder, name)
+            for folder, folders, names in os.walk(path)
+            for name in names
+            if not name.startswith(("_", "."))
+            and not any(part.startswith(("_", ".")) for part in Path(folder).relative_to(path).parts)
+        ]
+        return sorted(found)
+    return sorted(glob.glob(path)) if glob.has_magic(path) else [path] * os.path.exists(path)

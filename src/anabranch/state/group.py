@@ -1,0 +1,169 @@
+"""The partition groups a site holds: what an operator sees of its state during one epoch.
+
+Reads go to the segments the manifest of the last epoch names, cut to the partitions of this site.
+Writes are collected and become new segments at the end. Nothing that exists is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from anabranch.routing.partition_map import intersect, ranges
+from anabranch.state.segment import (
+    DUE,
+    LOCATOR,
+    Ranges,
+    SegmentRef,
+    probe_segment,
+    read_segment,
+    write_segments,
+)
+
+MAX_CLASSES = 8
+"""Segments written per table and epoch at most: one per class of due times."""
+
+
+@dataclass(frozen=True)
+class Masked:
+    """Partitions of a segment that a merged one replaces."""
+
+    file: str
+    batch: int
+    partitions: tuple[tuple[int, int], ...]
+
+
+@dataclass
+class SiteState:
+    """The state of one subquery on one site."""
+
+    root: Path
+    refs: Sequence[SegmentRef]
+    owned: Ranges
+    new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    groups: int = 0
+    """Groups that had rows in this epoch, as the operator counted them."""
+
+    def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
+        pairs = ((ref, intersect(ref.live, self.owned)) for ref in self.refs if ref.table == table)
+        return [(ref, wanted) for ref, wanted in pairs if wanted]
+
+    def due(self, table: str, after: int | None, upto: int) -> list[pl.DataFrame]:
+        """The rows whose due time lies in (after, upto]."""
+        found = []
+        for ref, wanted in self._mine(table):
+            if ref.min_due > upto or (after is not None and ref.max_due <= after):
+                continue
+            whole = ref.max_due <= upto and (after is None or ref.min_due > after)
+            for frame in read_segment(self.root, ref, wanted):
+                kept = frame if whole else frame.filter(_between(after, upto))
+                if kept.height:
+                    found.append(kept)
+        return found
+
+    def probe(self, table: str, locators: np.ndarray, after: int | None) -> list[pl.DataFrame]:
+        """The rows with one of these sorted, distinct locators that are due later than `after`."""
+        found = []
+        for ref, wanted in self._mine(table):
+            if after is not None and ref.max_due <= after:
+                continue
+            rows = probe_segment(self.root, ref, wanted, locators)
+            if rows is not None and after is not None and ref.min_due <= after:
+                rows = rows.filter(pl.col(DUE) > after)
+            if rows is not None and rows.height:
+                found.append(rows)
+        return found
+
+    def append(self, table: str, rows: pl.DataFrame) -> None:
+        """Adds rows, sorted by locator, to the state of the next epoch."""
+        if rows.height:
+            self.new.setdefault(table, []).append(rows)
+
+    def write(self, name: Callable[[str], str], span: int, fsync: bool) -> list[SegmentRef]:
+        """Writes what was appended as segments, one per class of due times."""
+        refs = []
+        for table, frames in self.new.items():
+            parts = [(0, part) for frame in frames for part in _by_class(frame, span)]
+            refs += write_segments(self.root, name(table), table, parts, self.owned, fsync)
+        return refs
+
+    def compact(
+        self, merge: Callable[[str, pl.DataFrame], pl.DataFrame], after: int | None, span: int,
+        fan: int, budget: int, name: Callable[[str], str], fsync: bool,
+    ) -> tuple[list[SegmentRef], list[Masked]]:  # fmt: skip
+        """Merges slices where `fan` segments of one tier overlap, at most `budget` rows per tier."""
+        written: list[SegmentRef] = []
+        masked: list[Masked] = []
+        groups: dict[tuple[str, int, int], list[tuple[SegmentRef, Ranges]]] = {}
+        for ref in self.refs:
+            wanted = intersect(ref.live, self.owned)
+            if wanted and (after is None or ref.max_due > after):
+                key = (ref.table, ref.max_due // span, ref.tier)
+                groups.setdefault(key, []).append((ref, wanted))
+        parts: dict[str, list[tuple[int, pl.DataFrame]]] = {}
+        for (table, _, tier), members in groups.items():
+            chosen = _crowded(members, fan, budget)
+            if not chosen:
+                continue
+            frames = []
+            for ref, wanted in members:
+                cut = intersect(wanted, chosen)
+                if cut:
+                    frames += read_segment(self.root, ref, cut)
+                    masked.append(Masked(ref.file, ref.batch, tuple(cut)))
+            rows = pl.concat(frames) if frames else None
+            if rows is not None and after is not None:
+                rows = rows.filter(pl.col(DUE) > after)
+            if rows is not None and rows.height:
+                parts.setdefault(table, []).append((tier + 1, merge(table, rows)))
+        for table, pieces in parts.items():
+            written += write_segments(
+                self.root, name(f"{table}-merged"), table, pieces, self.owned, fsync
+            )
+        return written, masked
+
+
+def _between(after: int | None, upto: int) -> pl.Expr:
+    upper = pl.col(DUE) <= upto
+    return upper if after is None else upper & (pl.col(DUE) > after)
+
+
+def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
+    """The rows cut by class of due time, each still sorted by locator."""
+    due = rows[DUE].to_numpy()
+    low, high = int(due.min()) // span, int(due.max()) // span
+    if low == high:
+        return [rows]
+    classes = due // span
+    if high - low >= MAX_CLASSES:
+        # Very many open windows: neighbouring ones share a segment
+        classes = (classes - low) * MAX_CLASSES // (high - low + 1)
+    return [rows.filter(pl.Series(classes == number)) for number in np.unique(classes).tolist()]
+
+
+def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> Ranges:
+    """The partitions that at least `fan` segments cover, lowest first, up to about `budget` rows."""
+    if len(members) < fan:
+        return []
+    end = max(last for _, wanted in members for _, last in wanted)
+    covers = np.zeros(end, dtype=np.int64)
+    rows = np.zeros(end)
+    for ref, wanted in members:
+        density = ref.rows / max(1, sum(last - first for first, last in ref.live))
+        for first, last in wanted:
+            covers[first:last] += 1
+            rows[first:last] += density
+    crowded = np.flatnonzero(covers >= fan)
+    if len(crowded) == 0:
+        return []
+    within = np.cumsum(rows[crowded]) <= max(budget, rows[crowded[0]])
+    return ranges(crowded[within].tolist())
+
+
+def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order of a segment."""
+    return rows[np.argsort(rows[LOCATOR].to_numpy(), kind="stable")]

@@ -1,0 +1,88 @@
+"""The manifest: the one durable record of an epoch. What it does not name does not exist.
+
+It holds the offsets of the sources, the newest times and the watermarks, the partition maps, the
+segments, the staged results and the counts. JSON, so that a person can read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from anabranch.errors import StateError
+from anabranch.state.segment import SegmentRef
+
+FORMAT_VERSION = 1
+
+
+class StreamRecord(msgspec.Struct, kw_only=True):
+    """What is remembered of one stream."""
+
+    offset: Any = None
+    newest: int | None = None
+    rows: int = 0
+    late: int = 0
+    bad_rows: int = 0
+    bad_files: int = 0
+    last_rows_at: float = 0.0
+
+
+class SubqueryRecord(msgspec.Struct, kw_only=True):
+    """Where a subquery's partitions are and what it remembers."""
+
+    sites: list[int]
+    segments: list[SegmentRef] = msgspec.field(default_factory=list)
+    watermark: int | None = None
+    combine: bool = False
+
+
+class Manifest(msgspec.Struct, kw_only=True):
+    """The state of a run after an epoch."""
+
+    format_version: int = FORMAT_VERSION
+    run_id: str
+    epoch: int
+    committed_at: float
+    identity: dict[str, str]
+    streams: dict[str, StreamRecord]
+    watermarks: dict[str, int | None]
+    subqueries: dict[str, SubqueryRecord]
+    results: dict[str, str] = msgspec.field(default_factory=dict)
+    ordinal: int = 0
+    ended: bool = False
+
+    def files(self) -> set[str]:
+        """The segment files this manifest needs."""
+        return {ref.file for record in self.subqueries.values() for ref in record.segments}
+
+
+def encode(manifest: Manifest) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+
+
+def decode(data: bytes, where: str) -> Manifest:
+    """A manifest from its bytes; another format is refused by name."""
+    try:
+        version = msgspec.json.decode(data).get("format_version")
+        if version != FORMAT_VERSION:
+            raise StateError(
+                f"The checkpoint '{where}' has format version {version}; this version of Anabranch "
+                f"reads {FORMAT_VERSION}. Use the version that wrote it, or a new checkpoint folder."
+            )
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, AttributeError) as error:
+        raise StateError(f"The manifest '{where}' cannot be read: {error}.") from error
+
+
+def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
+    """What differs between the query set of a checkpoint and the one of a session."""
+    found = []
+    for name in sorted({*stored, *asked}):
+        if name not in asked:
+            found.append(f"{name} is in the checkpoint but not in this session")
+        elif name not in stored:
+            found.append(f"{name} is new: the checkpoint does not have it")
+        elif stored[name] != asked[name]:
+            found.append(f"{name} was «{stored[name]}» and is now «{asked[name]}»")
+    return found

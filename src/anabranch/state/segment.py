@@ -1,0 +1,136 @@
+"""Segments: immutable, sorted Arrow IPC files with state rows of many partitions.
+
+Every row has a `__locator` (partition, then key hash; the sort order) and a `__due` (the watermark at
+which it has done its work). A file holds one record batch per segment; a `SegmentRef` names one of
+them and the partitions of it that still count: moving a partition or merging a slice away changes
+only the reference, never the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from anabranch.errors import StateError
+from anabranch.routing.partition_map import slices
+
+LOCATOR, DUE = "__locator", "__due"
+NEVER = (1 << 63) - 1
+"""The due time of rows that no watermark takes away."""
+
+Ranges = list[tuple[int, int]]
+_NEWEST = pl.CompatLevel.newest()
+
+
+class SegmentRef(msgspec.Struct, frozen=True, kw_only=True):
+    """One segment as the manifest names it."""
+
+    file: str
+    batch: int
+    table: str
+    tier: int
+    rows: int
+    bytes: int
+    min_due: int
+    max_due: int
+    live: tuple[tuple[int, int], ...]
+
+
+def write_segments(
+    root: Path, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
+    fsync: bool,
+) -> list[SegmentRef]:  # fmt: skip
+    """Writes sorted frames as the segments of one file; the references are not durable yet."""
+    path = root / file
+    refs = []
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        tables = [frame.to_arrow(compat_level=_NEWEST).combine_chunks() for _, frame in parts]
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, tables[0].schema) as writer:
+            for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True)):
+                writer.write_batch(arrow.to_batches(max_chunksize=None)[0])
+                refs.append(
+                    SegmentRef(
+                        file=file, batch=number, table=table, tier=tier, rows=frame.height,
+                        bytes=arrow.nbytes, min_due=_int(frame[DUE].min()),
+                        max_due=_int(frame[DUE].max()), live=tuple(live),
+                    )
+                )  # fmt: skip
+        if fsync:
+            sync(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        raise StateError(
+            f"Cannot write the state segment '{path}': {error.strerror or error}. "
+            "The epoch is not counted; free space or mend the folder and start again."
+        ) from error
+    return refs
+
+
+def read_segment(root: Path, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
+    """The rows of these partitions, as slices of the memory-mapped file, each sorted by locator."""
+    frame = _open(root, ref)
+    cut = slices(frame[LOCATOR].to_numpy(), wanted)
+    return [frame.slice(start, end - start) for start, end in cut]
+
+
+def _open(root: Path, ref: SegmentRef) -> pl.DataFrame:
+    try:
+        batch = pa.ipc.open_file(pa.memory_map(str(root / ref.file))).get_batch(ref.batch)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise StateError(
+            f"The state segment '{root / ref.file}' named by the checkpoint cannot be read: {error}. "
+            "Was the checkpoint folder changed by hand? Restore it or start with a new one."
+        ) from error
+    frame = pl.from_arrow(batch)
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def probe_segment(
+    root: Path, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
+) -> pl.DataFrame | None:
+    """The rows of these partitions that have one of the sorted, distinct locators."""
+    parts = []
+    for frame in read_segment(root, ref, wanted):
+        column = frame[LOCATOR].to_numpy()
+        low, high = np.searchsorted(locators, [column[0], column[-1]], side="left")
+        asked = locators[low : high + 1]
+        start = np.searchsorted(column, asked, side="left")
+        length = np.searchsorted(column, asked, side="right") - start
+        hit = length > 0
+        rows = expand(start[hit], length[hit])
+        if len(rows):
+            parts.append(frame[rows])
+    return pl.concat(parts) if parts else None
+
+
+def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """The concatenation of the ranges [start, start + length)."""
+    total = int(length.sum())
+    if total == 0:
+        return np.empty(0, dtype=np.int64)
+    ends = np.cumsum(length)
+    return np.arange(total) + np.repeat(start - (ends - length), length)
+
+
+def sync(path: Path) -> None:
+    """Flushes a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value
