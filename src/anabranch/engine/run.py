@@ -15,14 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
 from anabranch.engine.progress import describe_epoch
-from anabranch.errors import STAGES, AnabranchError, RunError
+from anabranch.errors import STAGES, AnabranchError, RunError, suggest
 from anabranch.plan.subquery import Plan
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
+from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import Limits, Offer, Piece, Source
 
 StepHook = Callable[[str, int], None]
@@ -118,6 +122,31 @@ class Run:
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
+    def results(self, query: str) -> pl.DataFrame:
+        """What a memory sink has received so far."""
+        sink = self._checkpoint.sinks.get(query)
+        if not isinstance(sink, MemorySink):
+            raise RunError(f"Query '{query}' has no memory sink; its results are elsewhere.")
+        rows = sink.rows()
+        schema = next(output.schema for output in self.plan.outputs if output.query == query)
+        return rows if rows.width else pl.DataFrame(schema=schema)
+
+    def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
+        """Gives a subquery another map of partitions to sites, from the next epoch on."""
+        known = self._checkpoint.maps.get(subquery)
+        if known is None:
+            raise RunError(
+                f"There is no subquery '{subquery}'.{suggest(subquery, self._checkpoint.maps)}"
+            )
+        if partition_map.partitions != known.partitions or (
+            max(partition_map.sites) >= self.options.sites
+        ):
+            raise RunError(
+                f"The new map of '{subquery}' must have {known.partitions} partitions on at most "
+                f"{self.options.sites} sites."
+            )
+        self._checkpoint.maps = {**self._checkpoint.maps, subquery: partition_map}
+
     # -- the loop ---------------------------------------------------------------------------------
 
     def start(self) -> Run:
@@ -199,8 +228,9 @@ class Run:
         epoch = self._checkpoint.manifest.epoch + 1
         self._message = f"Running epoch {epoch}"
         polled = time.monotonic()
-        orders = self._orders(epoch, offers, ended, idle)
         step = self.options.on_step
+        step("begin", epoch)
+        orders = self._orders(epoch, offers, ended, idle)
         step("before-tasks", epoch)
         try:
             report = self._exchange.run(orders)
