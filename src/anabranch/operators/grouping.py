@@ -83,20 +83,22 @@ def reduce(
     groups: Groups, keys: Sequence[str], partials: Sequence[Partial], merge: bool
 ) -> pl.DataFrame:
     """One row per group in locator order: locator, keys, and the partial aggregates."""
-    heads = groups.rows.select(LOCATOR, *keys)[groups.starts]
+    names = [name for partial in partials for name in partial.columns]
+    if merge and groups.count == groups.rows.height:
+        return groups.rows.select(LOCATOR, *keys, *names)
     expressions: list[pl.Expr] = []
     columns: list[pl.Series] = []
     for partial in partials:
-        if partial.columnar:
+        direct = partial.shortcut(groups.rows, groups.starts, merge)
+        if direct is not None:
+            columns.append(direct.alias(partial.name))
+        elif partial.columnar:
             columns += partial.compute(groups.rows, groups.ids(), groups.starts, merge)
         else:
             expressions += partial.merge(groups.rows) if merge else partial.update(groups.rows)
-    if groups.count == groups.rows.height and merge:
-        names = [name for partial in partials for name in partial.columns]
-        return groups.rows.select(LOCATOR, *keys, *names)
     if expressions:
         ids = pl.Series(GROUP, groups.ids()).set_sorted()
         reduced = groups.rows.with_columns(ids).group_by(GROUP, maintain_order=True)
         columns += reduced.agg(expressions).drop(GROUP).get_columns()
-    names = [name for partial in partials for name in partial.columns]
+    heads = groups.rows.select(LOCATOR, *keys)[groups.starts]
     return heads.with_columns(columns).select(LOCATOR, *keys, *names)

@@ -54,6 +54,10 @@ class Partial:
     ) -> list[pl.Series]:
         raise NotImplementedError
 
+    def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
+        """The values where NumPy can reduce plain numbers directly, several times faster."""
+        return None
+
     def finish(self) -> pl.Expr:
         return pl.col(self.name)
 
@@ -70,6 +74,21 @@ class Count(Partial):
     def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
         return [pl.col(self.name).sum()]
 
+    def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
+        if merge:
+            return _reduced(np.add, rows[self.name], starts)
+        if self.argument and rows[self.argument].null_count():
+            return None
+        lengths = np.diff(starts, append=rows.height)
+        return pl.Series(self.name, lengths, pl.Int64)
+
+
+def _reduced(function: np.ufunc, values: pl.Series, starts: np.ndarray) -> pl.Series | None:
+    """One value per group by a NumPy function, for whole numbers without NULL."""
+    if values.dtype != pl.Int64 or values.null_count():
+        return None
+    return pl.Series(function.reduceat(values.to_numpy(), starts))
+
 
 class Sum(Partial):
     def prepare(self, values: pl.Series) -> pl.Series:
@@ -85,6 +104,12 @@ class Sum(Partial):
 
     def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
         return [self._sum(self.name, rows)]
+
+    def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
+        assert self.argument
+        values = rows[self.name if merge else self.argument]
+        _check_range(values, self.call)
+        return _reduced(np.add, values, starts)
 
     def _sum(self, column: str, rows: pl.DataFrame) -> pl.Expr:
         values = rows[column]
@@ -119,6 +144,11 @@ class Extreme(Partial):
         if self.call.function == "min":
             return expression.min()
         return expression.nan_max() if rows.schema[column].is_float() else expression.max()
+
+    def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
+        assert self.argument
+        function = np.minimum if self.call.function == "min" else np.maximum
+        return _reduced(function, rows[self.name if merge else self.argument], starts)
 
     def update(self, rows: pl.DataFrame) -> list[pl.Expr]:
         assert self.argument

@@ -1,0 +1,180 @@
+"""Any streaming DataFrame as a stream: Spark reads it, its batches land as Arrow files.
+
+A Structured Streaming query of its own writes each batch into the checkpoint (`landing/<stream>/`), and
+the epochs take the landed batches like files. Landing a batch is idempotent by its number, and the
+number of the last one consumed is the offset in the manifest; so a batch that Spark replays after a
+crash is landed at most once more and consumed exactly once. Landing goes on while an epoch runs, a few
+batches ahead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from anabranch.errors import SourceError
+from anabranch.plan.subquery import StreamPlan
+from anabranch.sources.base import Limits, Offer
+from anabranch.sources.files import FilePiece
+
+INDEX = "index.json"
+
+
+class DataFrameSource:
+    """The driver's side of a streaming DataFrame."""
+
+    def __init__(self, stream: str, frame: DataFrame, ahead: int) -> None:
+        if not frame.isStreaming:
+            raise SourceError(
+                f"Stream '{stream}': the DataFrame is not a streaming one. "
+                "Read it with spark.readStream instead of spark.read."
+            )
+        self.stream = stream
+        empty = pl.from_arrow(to_arrow_schema(frame.schema).empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        self.schema = empty.schema
+        self._frame = frame
+        self._ahead = ahead
+        self._folder = Path()
+        self._columns: list[str] = []
+        self._query: Any = None
+        self._consumed = -1
+        self._room = threading.Condition()
+        self._stopped = False
+        self._available_now = False
+
+    def land_in(self, folder: Path, plan: StreamPlan | None) -> None:
+        """Chooses where batches land and which columns of them are needed."""
+        self._folder = folder
+        self._columns = list(plan.columns) if plan else list(self.schema)
+
+    def start(self, offset: Any, available_now: bool) -> None:
+        self._consumed = -1 if offset is None else int(offset)
+        self._available_now = available_now
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._clear()
+        writer = (
+            self._frame.select(*self._columns)
+            .writeStream.foreachBatch(self._land)
+            .option("checkpointLocation", str(self._folder / "_spark"))
+            .queryName(f"anabranch-{self.stream}-{uuid.uuid4().hex[:6]}")
+        )
+        if available_now:
+            writer = writer.trigger(availableNow=True)
+        self._query = writer.start()
+
+    def _land(self, batch: DataFrame, number: int) -> None:
+        """Writes one batch as Arrow files; does nothing if it has already landed."""
+        place = self._batch(number)
+        if number <= self._consumed or place.exists():
+            return
+        with self._room:
+            self._room.wait_for(lambda: self._stopped or len(self._landed()) < self._ahead)
+        if self._stopped:
+            raise SourceError(f"Stream '{self.stream}' is stopping.")
+        waiting = self._folder / f"_landing-{number:012d}-{uuid.uuid4().hex[:8]}"
+        waiting.mkdir()
+        written = batch.mapInArrow(_writer(str(waiting)), "file string, rows long").collect()
+        files = [(row["file"], row["rows"]) for row in written]
+        (waiting / INDEX).write_text(json.dumps(sorted(files)))
+        os.replace(waiting, place)
+
+    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+        self._raise_failure()
+        pieces: list[FilePiece] = []
+        rows = 0
+        last = None
+        landed = self._landed()
+        for number in landed:
+            place = self._batch(number)
+            files = json.loads((place / INDEX).read_text())
+            count = sum(length for _, length in files)
+            if last is not None and rows + count > limits.rows:
+                break
+            pieces += [
+                FilePiece(self.stream, str(place / name), "arrow", self._narrowed(),
+                          ordinal + len(pieces) + at, max(1, length))
+                for at, (name, length) in enumerate(files)
+            ]  # fmt: skip
+            rows, last = rows + count, number
+        if last is None:
+            return None
+        backlog = sum(number > last for number in landed)
+        return Offer(tuple(pieces), last, ordinal + len(pieces), backlog)
+
+    def finished(self) -> bool:
+        over = self._available_now and self._query is not None and not self._query.isActive
+        if over:
+            self._raise_failure()
+        return over and not self._landed()
+
+    def committed(self, offset: Any) -> None:
+        with self._room:
+            self._consumed = int(offset)
+            self._clear()
+            self._room.notify_all()
+
+    def stop(self) -> None:
+        with self._room:
+            self._stopped = True
+            self._room.notify_all()
+        if self._query is not None:
+            self._query.stop()
+
+    def _narrowed(self) -> pl.Schema:
+        return pl.Schema({name: self.schema[name] for name in self._columns})
+
+    def _batch(self, number: int) -> Path:
+        return self._folder / f"batch-{number:012d}"
+
+    def _landed(self) -> list[int]:
+        """The batches that have landed and are not consumed, in order."""
+        found = (int(path.name.removeprefix("batch-")) for path in self._folder.glob("batch-*"))
+        return sorted(number for number in found if number > self._consumed)
+
+    def _clear(self) -> None:
+        """Removes consumed batches and what a crash left half landed."""
+        for path in self._folder.glob("batch-*"):
+            if int(path.name.removeprefix("batch-")) <= self._consumed:
+                shutil.rmtree(path, ignore_errors=True)
+        if self._query is None:
+            for path in self._folder.glob("_landing-*"):
+                shutil.rmtree(path, ignore_errors=True)
+
+    def _raise_failure(self) -> None:
+        failure = self._query.exception() if self._query is not None else None
+        if failure is not None and not self._stopped:
+            first = next((line for line in str(failure).splitlines() if line.strip()), "unknown")
+            raise SourceError(f"Stream '{self.stream}': Spark could not read it: {first:.500}")
+
+
+def _writer(folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function for mapInArrow that writes a task's rows to one file and returns its name."""
+
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        name = f"{uuid.uuid4().hex}.arrow"
+        writer = None
+        rows = 0
+        with pa.OSFile(os.path.join(folder, name), "wb") as sink:
+            for batch in batches:
+                if writer is None:
+                    writer = pa.ipc.new_file(sink, batch.schema)
+                writer.write_batch(batch)
+                rows += batch.num_rows
+            if writer is not None:
+                writer.close()
+        if rows:
+            yield pa.RecordBatch.from_pydict({"file": [name], "rows": [rows]})
+
+    return write
