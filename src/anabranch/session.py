@@ -57,7 +57,9 @@ class Session:
         self.sites = sites if sites is not None else parallelism
         if self.sites < 1:
             raise SettingsError(f"A session needs at least one site, not {self.sites}.")
-        self.settings = settings if isinstance(settings, Settings) else read_settings(settings or {})
+        self.settings = (
+            settings if isinstance(settings, Settings) else read_settings(settings or {})
+        )
         self._streams: dict[str, Stream] = {}
         self._sources: dict[str, Source] = {}
         self._lateness: dict[str, int] = {}
@@ -135,7 +137,7 @@ class Session:
             made = self._dataframe(name, source)
         else:
             assert source is not None
-            made = source  # type: ignore[assignment]
+            made = source
         column = _ordered(name, ordered, made.schema)
         self._streams[name] = Stream(name, pl.Schema(made.schema), column)
         self._sources[name] = made

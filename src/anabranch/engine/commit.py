@@ -196,13 +196,9 @@ class Checkpoint:
 
     def _results(self, orders: Orders, report: EpochReport) -> dict[str, str]:
         """The staged folders of queries that had results in this epoch."""
-        counts: dict[str, int] = {}
-        for part in (*report.splits, *report.sites):
-            for query, rows in part.result_rows.items():
-                counts[query] = counts.get(query, 0) + rows
         return {
             query: orders.results[query].folder
-            for query, rows in counts.items()
+            for query, rows in report.result_rows().items()
             if rows and query in orders.results
         }
 

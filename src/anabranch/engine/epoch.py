@@ -118,9 +118,20 @@ class EpochReport(msgspec.Struct):
     splits: list[SplitReport] = msgspec.field(default_factory=list)
     sites: list[SiteReport] = msgspec.field(default_factory=list)
 
+    def parts(self) -> list[SplitReport | SiteReport]:
+        return [*self.splits, *self.sites]
+
     def fault(self) -> Fault | None:
-        every: Iterable[SplitReport | SiteReport] = (*self.splits, *self.sites)
-        return next((report.fault for report in every if report.fault), None)
+        """The first error a task met."""
+        return next((part.fault for part in self.parts() if part.fault), None)
+
+    def result_rows(self) -> dict[str, int]:
+        """Rows of each query on their way to its sink."""
+        counts: dict[str, int] = {}
+        for part in self.parts():
+            for query, rows in part.result_rows.items():
+                counts[query] = counts.get(query, 0) + rows
+        return counts
 
 
 def newest_times(

@@ -44,9 +44,7 @@ def describe_epoch(
             {
                 "query": query,
                 "description": sink.describe(),
-                "numOutputRows": sum(
-                    part.result_rows.get(query, 0) for part in (*report.splits, *report.sites)
-                ),
+                "numOutputRows": report.result_rows().get(query, 0),
             }
             for query, sink in sinks.items()
         ],

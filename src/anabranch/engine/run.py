@@ -69,7 +69,9 @@ class Run:
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._exception: AnabranchError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"anabranch-{options.name}", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, name=f"anabranch-{options.name}", daemon=True
+        )
 
     # -- the handle -------------------------------------------------------------------------------
 

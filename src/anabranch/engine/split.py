@@ -109,7 +109,8 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
         outbox = Outbox(orders)
     report.seconds = time.perf_counter() - began
     words = [
-        Word([report], [], {}, report.fault) for _ in range(orders.sites if orders.plan.levels else 1)
+        Word([report], [], {}, report.fault)
+        for _ in range(orders.sites if orders.plan.levels else 1)
     ]
     yield from outbox.pack(words)
 
@@ -178,7 +179,9 @@ def _take(
     late = times < watermark
     seen.late += int(late.sum())
     if rules.late == "dead-letter":
-        keep_late(orders, stream, rows.filter(late), f"{task:04d}-{piece.ordinal}-{reading.first_row}")
+        keep_late(
+            orders, stream, rows.filter(late), f"{task:04d}-{piece.ordinal}-{reading.first_row}"
+        )
     return rows.filter(~late)
 
 
@@ -200,4 +203,3 @@ def _timed(
     without = rows.filter(pl.col(plan.ordered.column).is_null())
     keep_late(orders, plan.name, without, f"null-{piece.ordinal}-{rows.height}", folder="bad")
     return rows.filter(pl.col(plan.ordered.column).is_not_null())
-

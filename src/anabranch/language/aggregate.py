@@ -73,7 +73,7 @@ class AggregateCall:
 
     def __str__(self) -> str:
         inner = ", ".join(str(argument) for argument in self.arguments) or "*"
-        extra = "" if self.parameter is None else f", {self.parameter}"
+        extra = "" if self.parameter is None else f", {self.parameter!s}"
         return f"{self.function.upper()}({inner}{extra})"
 
 

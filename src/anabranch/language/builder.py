@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -184,11 +183,6 @@ class Histories:
         return Query(History(self.node, self.keys, self.rows, named))
 
 
-def panes(window: Hop) -> int:
-    """The length of the panes a hopping window is kept in."""
-    return math.gcd(window.size, window.slide)
-
-
 def _named(column: str | Expression | Named) -> Named:
     if isinstance(column, Named):
         return column
@@ -212,6 +206,6 @@ def _named_aggregate(part: NamedAggregate | AggregateCall) -> NamedAggregate:
 
 
 __all__ = [
-    "Grouped", "Histories", "Query", "WindowKey", "col", "count", "hop", "panes", "rows",
+    "Grouped", "Histories", "Ordered", "Query", "Stream", "WindowKey", "col", "count", "hop", "rows",
     "session", "sum_", "tumble",
 ]  # fmt: skip

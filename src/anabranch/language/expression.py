@@ -36,7 +36,9 @@ class Expression:
     def cast(self, type_name: str) -> Expression:
         """The value as another type: int8 … uint64, float32/64, string, boolean, date, timestamp."""
         if type_name not in TYPES:
-            raise LanguageError(f"There is no type '{type_name}' to cast to.{suggest(type_name, TYPES)}")
+            raise LanguageError(
+                f"There is no type '{type_name}' to cast to.{suggest(type_name, TYPES)}"
+            )
         return Call("cast", (self, Literal(type_name)))
 
     def is_null(self) -> Expression:
@@ -49,7 +51,7 @@ class Expression:
         return Call("in", (self, *(Literal(value) for value in values)))
 
     def between(self, low: Any, high: Any) -> Expression:
-        return (self >= low) & (self <= high)
+        return Call("&", (self >= low, self <= high))
 
     def __add__(self, other: Any) -> Expression:
         return Call("+", (self, lift(other)))
@@ -178,7 +180,7 @@ class Call(Expression):
             case "cast":
                 target = self.arguments[1]
                 assert isinstance(target, Literal)
-                return f"CAST({self.arguments[0]} AS {target.value})"
+                return f"CAST({self.arguments[0]} AS {target.value!s})"
             case "case":
                 pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
                 body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
@@ -194,7 +196,9 @@ class Named:
     expression: Expression
 
     def __str__(self) -> str:
-        return self.name if str(self.expression) == self.name else f"{self.expression} AS {self.name}"
+        return (
+            self.name if str(self.expression) == self.name else f"{self.expression} AS {self.name}"
+        )
 
 
 def same(left: Expression, right: Expression) -> bool:
@@ -221,7 +225,9 @@ def lift(value: Any) -> Expression:
     if isinstance(value, Expression):
         return value
     if isinstance(value, Named):
-        raise LanguageError(f"'{value}' already has a name: use alias() on the outermost expression.")
+        raise LanguageError(
+            f"'{value}' already has a name: use alias() on the outermost expression."
+        )
     return Literal(value)
 
 
@@ -361,7 +367,9 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
     try:
         frame = pl.DataFrame(schema=dict(schema)).select(value=to_polars(expression))
     except pl.exceptions.PolarsError as error:
-        kinds = ", ".join(f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression)))
+        kinds = ", ".join(
+            f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression))
+        )
         raise LanguageError(
             f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {error}"
         ) from error

@@ -248,7 +248,11 @@ class Aggregate(Node):
             )
         types = self._window_types() | _group_types(self.keys, self.aggregates, self.input.schema)
         _require_distinct(
-            [*self._window_types(), *(k.name for k in self.keys), *(a.name for a in self.aggregates)],
+            [
+                *self._window_types(),
+                *(k.name for k in self.keys),
+                *(a.name for a in self.aggregates),
+            ],
             "GROUP BY",
         )
         object.__setattr__(self, "schema", pl.Schema(types))

@@ -15,8 +15,8 @@ import polars as pl
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, Everything, Hop, Tumble
 from anabranch.operators.base import Moment, add_locator, as_time, evaluate, salted, time_of
+from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
-from anabranch.operators.partials import finish, ordered_by_time, partials_for
 from anabranch.routing.hashing import hash_columns
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
@@ -80,9 +80,7 @@ class WindowedAggregate:
         combined = self.partials[0].columns[0] in rows.columns if self.partials else False
         return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=combined)
 
-    def _tumble(
-        self, delta: pl.DataFrame | None, state: SiteState, moment: Moment
-    ) -> pl.DataFrame:
+    def _tumble(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if moment.after is None:
             self._keep(delta, state)
             return self._results([])
@@ -93,9 +91,7 @@ class WindowedAggregate:
             self._keep(delta.filter(~closed), state)
         return self._results(closing)
 
-    def _update(
-        self, delta: pl.DataFrame | None, state: SiteState, moment: Moment
-    ) -> pl.DataFrame:
+    def _update(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if delta is None:
             return self._results([])
         known = state.probe(OPEN, np.unique(delta[LOCATOR].to_numpy()), moment.before)

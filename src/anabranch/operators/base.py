@@ -84,9 +84,10 @@ def add_locator(
 def salted(hashes: np.ndarray, salt: np.ndarray) -> np.ndarray:
     """Hashes that differ with an integer too, e.g. the number of a window."""
     # A well mixed hash stays so under addition; the odd factor spreads neighbouring salts
-    return hashes + salt.astype(np.int64, copy=False).view(np.uint64) * np.uint64(
-        0x9E3779B97F4A7C15
-    )
+    spread: np.ndarray = salt.astype(np.uint64)
+    spread *= np.uint64(0x9E3779B97F4A7C15)
+    spread += hashes
+    return spread
 
 
 def time_of(rows: pl.DataFrame, ordered: Ordered) -> pl.Series:

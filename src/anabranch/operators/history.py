@@ -12,8 +12,9 @@ import polars as pl
 from anabranch.language.graph import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import Moment, add_locator, as_time, evaluate
+from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
-from anabranch.operators.partials import SEQ, TIME, finish, partials_for
+from anabranch.operators.partials import SEQ, TIME
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
 
@@ -90,7 +91,9 @@ class OrderedAggregate:
     def _in_order(self, rows: pl.DataFrame) -> Groups:
         """Groups whose rows are in the order of time, then of arrival."""
         groups = group(rows, self.keys)
-        order = np.lexsort((groups.rows[SEQ].to_numpy(), groups.rows[TIME].to_numpy(), groups.ids()))
+        order = np.lexsort(
+            (groups.rows[SEQ].to_numpy(), groups.rows[TIME].to_numpy(), groups.ids())
+        )
         return Groups(groups.rows[order], groups.starts)
 
     def _numbered(self, groups: Groups) -> Groups:

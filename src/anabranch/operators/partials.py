@@ -1,27 +1,20 @@
 """What each aggregate function keeps per group: update from rows, merge parts, finish.
 
 A partial is a few columns of the state. `update` and `merge` are Polars expressions evaluated over
-groups; functions that Polars does not have compute their columns over all groups at once.
+groups; functions that Polars does not have compute their columns over all groups at once
+(`sketches.py`, `user.py`). `functions.py` is the list of all.
 NULL as in SQL: skipped by every function but count(*), first and last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-import datasketches
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from anabranch.errors import RunError
-from anabranch.language.aggregate import AggregateCall, NamedAggregate, UserAggregate
-from anabranch.routing.hashing import hash_column
+from anabranch.language.aggregate import AggregateCall
 
 TIME, SEQ = "__time", "__seq"
-KLL_K = 200
-"""KLL's size: a rank error of about 1.3%."""
 
 
 class Partial:
@@ -258,174 +251,3 @@ class Edge(Partial):
 
     def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
         return self._pick(*self.columns)
-
-
-class Distinct(Partial):
-    """The set of values as a list; exact."""
-
-    def update(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        assert self.argument
-        return [pl.col(self.argument).drop_nulls().unique().alias(self.name)]
-
-    def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        return [_members(self.name).unique()]
-
-    def finish(self) -> pl.Expr:
-        return pl.col(self.name).list.len().cast(pl.Int64)
-
-
-class ApproximateDistinct(Partial):
-    """The k least hashes of the values (a KMV sketch): mergeable, and columnar without a loop."""
-
-    def _least(self, expression: pl.Expr) -> pl.Expr:
-        assert isinstance(self.call.parameter, int)
-        return expression.unique().bottom_k(self.call.parameter)
-
-    def prepare(self, values: pl.Series) -> pl.Series:
-        hashes = pl.Series(values.name, hash_column(values))
-        return hashes.to_frame().select(pl.when(values.is_not_null()).then(hashes)).to_series()
-
-    def update(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        assert self.argument
-        return [self._least(pl.col(self.argument).drop_nulls()).alias(self.name)]
-
-    def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        return [self._least(_members(self.name))]
-
-    def finish(self) -> pl.Expr:
-        size = self.call.parameter
-        assert isinstance(size, int)
-        least = pl.col(self.name).list
-        share = (least.max().cast(pl.Float64) + 1.0) / 2.0**64
-        estimate = ((size - 1) / share).round(0).cast(pl.Int64)
-        return (
-            pl.when(least.len() < size).then(least.len().cast(pl.Int64)).otherwise(estimate)
-        ).alias(self.name)
-
-
-def _members(column: str) -> pl.Expr:
-    return pl.col(column).list.explode(keep_nulls=False, empty_as_null=False)
-
-
-class Quantile(Partial):
-    """A KLL sketch per group (Apache DataSketches), as bytes. One call per group, none per row."""
-
-    columnar = True
-
-    def prepare(self, values: pl.Series) -> pl.Series:
-        return values.cast(pl.Float64)
-
-    def compute(
-        self, rows: pl.DataFrame, ids: np.ndarray, starts: np.ndarray, merge: bool
-    ) -> list[pl.Series]:
-        assert self.argument
-        ends = np.append(starts[1:], rows.height)
-        sketches: list[bytes] = []
-        if merge:
-            parts = rows[self.name].to_list()
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-                sketch = datasketches.kll_doubles_sketch.deserialize(parts[start])
-                for part in parts[start + 1 : end]:
-                    sketch.merge(datasketches.kll_doubles_sketch.deserialize(part))
-                sketches.append(sketch.serialize())
-        else:
-            values = rows[self.argument].fill_null(np.nan).to_numpy()
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-                sketch = datasketches.kll_doubles_sketch(KLL_K)
-                sketch.update(values[start:end])  # the library skips NaN
-                sketches.append(sketch.serialize())
-        return [pl.Series(self.name, sketches, pl.Binary)]
-
-    def finish_frame(self, rows: pl.DataFrame) -> pl.Series:
-        values: list[float | None] = []
-        for part in rows[self.name]:
-            sketch = datasketches.kll_doubles_sketch.deserialize(part)
-            empty = sketch.is_empty()
-            values.append(None if empty else sketch.get_quantile(self.call.parameter))
-        return pl.Series(self.name, values, pl.Float64)
-
-
-class User(Partial):
-    """A user's aggregate: Arrow arrays in, Arrow arrays out, checked for length and type."""
-
-    columnar = True
-
-    def compute(
-        self, rows: pl.DataFrame, ids: np.ndarray, starts: np.ndarray, merge: bool
-    ) -> list[pl.Series]:
-        user = self._user()
-        assert self.argument
-        if merge:
-            stage, function, values = "merge", user.merge, rows[self.name].to_arrow()
-            values = values.cast(user.state_type)
-        else:
-            stage, function, values = "update", user.update, rows[self.argument].to_arrow()
-        empty = pa.repeat(pa.scalar(user.init(), user.state_type), len(starts))
-        states = self._call(stage, function, empty, values, pa.array(ids))
-        return [self._checked(states, len(starts), user.state_type, stage)]
-
-    def finish_frame(self, rows: pl.DataFrame) -> pl.Series:
-        user = self._user()
-        states = rows[self.name].to_arrow().cast(user.state_type)
-        results = self._call("finish", user.finish, states)
-        return self._checked(results, rows.height, user.result_type, "finish")
-
-    def _user(self) -> UserAggregate:
-        assert self.call.user
-        return self.call.user
-
-    def _call(self, stage: str, function: Any, *arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except Exception as error:
-            raise RunError(
-                f"The {stage} function of the aggregate '{self.call.function}' failed: {error!r}."
-            ) from error
-
-    def _checked(self, result: Any, rows: int, kind: pa.DataType, stage: str) -> pl.Series:
-        if isinstance(result, pa.ChunkedArray):
-            result = result.combine_chunks()
-        if not isinstance(result, pa.Array) or len(result) != rows:
-            got = f"{type(result).__name__} of length {len(result) if hasattr(result, '__len__') else '?'}"
-            raise RunError(
-                f"The {stage} function of the aggregate '{self.call.function}' must return an Arrow "
-                f"array of {rows} values, one per group; it returned a {got}."
-            )
-        return pl.Series(self.name, result.cast(kind))
-
-
-KINDS: dict[str, type[Partial]] = {
-    "count": Count, "sum": Sum, "min": Extreme, "max": Extreme, "avg": Mean, "var": Variance,
-    "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": Edge,
-    "last": Edge, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
-    "approx_quantile": Quantile,
-}  # fmt: skip
-
-
-def partials_for(aggregates: Sequence[NamedAggregate]) -> list[Partial]:
-    """The partial of each aggregate; functions that read the same values share a column of them."""
-    partials: list[Partial] = []
-    names: dict[tuple[str, object], str] = {}
-    for number, named in enumerate(aggregates):
-        kind = User if named.call.user else KINDS[named.call.function]
-        argument = None
-        if named.call.arguments:
-            wanted = (str(named.call.arguments[0]), kind.prepare)
-            argument = names.setdefault(wanted, f"__a{len(names)}")
-        partials.append(kind(f"__p{number}", argument, named.call))
-    return partials
-
-
-def ordered_by_time(partials: Sequence[Partial]) -> bool:
-    """Whether a function depends on the order of rows, so that time and arrival must travel along."""
-    return any(isinstance(partial, Edge) for partial in partials)
-
-
-def finish(rows: pl.DataFrame, partials: Sequence[Partial], names: Sequence[str]) -> pl.DataFrame:
-    """The rows with their partials turned into results under these names."""
-    columns: list[pl.Expr | pl.Series] = []
-    for partial, name in zip(partials, names, strict=True):
-        series = partial.finish_frame(rows)
-        columns.append(partial.finish().alias(name) if series is None else series.alias(name))
-    used = [name for partial in partials for name in partial.columns]
-    return rows.with_columns(columns).drop([name for name in used if name not in names])

@@ -14,8 +14,9 @@ import polars as pl
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, SessionGap
 from anabranch.operators.base import Moment, add_locator, as_time, evaluate, time_of
+from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
-from anabranch.operators.partials import TIME, finish, ordered_by_time, partials_for
+from anabranch.operators.partials import TIME
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
@@ -113,9 +114,7 @@ class SessionAggregate:
         finished = chains.rows.filter(closed)
         return self._finish(finished) if finished.height else empty
 
-    def _carry(
-        self, rows: pl.DataFrame, ids: np.ndarray, moment: Moment, state: SiteState
-    ) -> None:
+    def _carry(self, rows: pl.DataFrame, ids: np.ndarray, moment: Moment, state: SiteState) -> None:
         """Keeps the due parts of sessions that go on until the time their session is due."""
         waiting = (pl.col(DUE) <= moment.after) & (pl.col(_REACH) > moment.after)
         tagged = rows.with_columns(pl.Series(GROUP, ids))

@@ -61,9 +61,7 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     return rows
 
 
-def compute(
-    rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()
-) -> pl.DataFrame:
+def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()) -> pl.DataFrame:
     """Named expressions over the rows, constants as long as the rows."""
     named = list(columns)
     # with_columns, unlike select, gives a constant the height of the frame

@@ -22,7 +22,7 @@ from anabranch.language.graph import (
     streams_of,
 )
 from anabranch.language.window import CountWindow, Everything
-from anabranch.operators.partials import ordered_by_time, partials_for
+from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.stateless import Select, Where, branch, needed
 from anabranch.plan.subquery import Output, Path, Plan, Stateful, StreamPlan, Subquery
 from anabranch.routing.hashing import hashable
@@ -92,13 +92,13 @@ def compile_queries(
         Output(name, compiler.paths(node, name), node.schema) for name, node in queries.items()
     )
     for subquery in compiler.subqueries.values():
-        if isinstance(subquery.node, Aggregate) and isinstance(subquery.node.window, Everything):
-            if not allow_unbounded:
-                raise PlanningError(
-                    f"Query '{subquery.name.split('@')[0]}' aggregates without a window, so its "
-                    "state would grow for ever. Group by a window of the ordered attribute, or "
-                    "accept it with the setting allow_unbounded_state=True."
-                )
+        unbounded = isinstance(getattr(subquery.node, "window", None), Everything)
+        if unbounded and not allow_unbounded:
+            raise PlanningError(
+                f"Query '{subquery.name.split('@')[0]}' aggregates without a window, so its state "
+                "would grow for ever. Group by a window of the ordered attribute, or accept it "
+                "with the setting allow_unbounded_state=True."
+            )
     components = _components(queries)
     subqueries = {
         name: Subquery(name, part.node, part.paths, part.level,

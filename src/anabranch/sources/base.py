@@ -40,8 +40,9 @@ class Reading:
 class Piece(Protocol):
     """A part of a stream that a split task reads by itself."""
 
-    ordinal: int
-    """The arrival number of what the piece belongs to (a file, a block)."""
+    @property
+    def ordinal(self) -> int:
+        """The arrival number of what the piece belongs to (a file, a block)."""
 
     @property
     def weight(self) -> int:

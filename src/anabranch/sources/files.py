@@ -8,6 +8,7 @@ manifest, older ones in log files beside it, so that an epoch writes only what i
 from __future__ import annotations
 
 import glob
+import itertools
 import json
 import os
 from collections.abc import Sequence
@@ -136,9 +137,7 @@ class FileSource:
             found.append((entry.st_mtime_ns, path, entry.st_size))
         return sorted(found)
 
-    def _cut(
-        self, path: str, size: int, ordinal: int, pieces: int
-    ) -> tuple[list[FilePiece], int]:
+    def _cut(self, path: str, size: int, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
         """A file as pieces for several tasks, and its rows as far as they are known."""
         whole = FilePiece(self.stream, path, self.format, self.schema, ordinal, max(size, 1))
         if self.format != "parquet":
@@ -157,13 +156,11 @@ class FileSource:
                 max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
                 tuple(range(start, end)), sum(rows[:start]),
             )
-            for start, end in zip(cuts[:-1], cuts[1:], strict=True)
+            for start, end in itertools.pairwise(cuts)
         ], sum(rows)  # fmt: skip
 
 
-def file_source(
-    stream: str, path: str, format: str | None, schema: pl.Schema | None
-) -> FileSource:
+def file_source(stream: str, path: str, format: str | None, schema: pl.Schema | None) -> FileSource:
     """A file stream; format and schema are taken from the first file where not given."""
     if format is not None and format not in FORMATS:
         raise SourceError(
@@ -195,7 +192,9 @@ def _expand(path: str) -> list[str]:
             for folder, folders, names in os.walk(path)
             for name in names
             if not name.startswith(("_", "."))
-            and not any(part.startswith(("_", ".")) for part in Path(folder).relative_to(path).parts)
+            and not any(
+                part.startswith(("_", ".")) for part in Path(folder).relative_to(path).parts
+            )
         ]
         return sorted(found)
     return sorted(glob.glob(path)) if glob.has_magic(path) else [path] * os.path.exists(path)

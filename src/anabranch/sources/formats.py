@@ -142,7 +142,9 @@ def _salvage_csv(
     skipped: list[tuple[str, str]] = []
 
     def skip(row: Any) -> str:
-        skipped.append((f"expected {row.expected_columns} fields, got {row.actual_columns}", row.text))
+        skipped.append(
+            (f"expected {row.expected_columns} fields, got {row.actual_columns}", row.text)
+        )
         return "skip"
 
     text = pa.csv.read_csv(
@@ -158,7 +160,13 @@ def _salvage_csv(
     assert isinstance(frame, pl.DataFrame)
     good, bad_rows, reasons = _cast_text(frame, schema)
     lines = [(f"{reason}", text) for reason, text in skipped]
-    lines += list(zip(reasons, [",".join("" if v is None else v for v in row) for row in bad_rows.iter_rows()], strict=True))  # noqa: E501
+    lines += list(
+        zip(
+            reasons,
+            [",".join("" if v is None else v for v in row) for row in bad_rows.iter_rows()],
+            strict=True,
+        )
+    )
     return Reading(good.select(columns), [_bad_lines(stream, path, where, lines)] if lines else [])
 
 

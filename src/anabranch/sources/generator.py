@@ -5,6 +5,7 @@ The offset is the number of rows made so far. What the rows are is in `generate.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class GeneratorSource:
         cuts = [self._made + count * n // limits.pieces for n in range(limits.pieces + 1)]
         pieces = tuple(
             GeneratorPiece(self.generator, start, end - start, ordinal + number)
-            for number, (start, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+            for number, (start, end) in enumerate(itertools.pairwise(cuts))
             if end > start
         )
         left = 0 if self.total is None else self.total - self._made - count

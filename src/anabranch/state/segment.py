@@ -119,7 +119,9 @@ def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     if total == 0:
         return np.empty(0, dtype=np.int64)
     ends = np.cumsum(length)
-    return np.arange(total) + np.repeat(start - (ends - length), length)
+    shift: np.ndarray = np.repeat(start - (ends - length), length)
+    shift += np.arange(total)
+    return shift
 
 
 def sync(path: Path) -> None:

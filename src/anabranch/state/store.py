@@ -1,8 +1,8 @@
 """The checkpoint folder: manifests, segments, a lock; commits and clears away.
 
-    manifests/000000000012.json   one per kept epoch, written whole or not at all
-    state/<subquery>/…            segment files
-    lock                          held by the run that uses the folder
+manifests/000000000012.json   one per kept epoch, written whole or not at all
+state/<subquery>/…            segment files
+lock                          held by the run that uses the folder
 """
 
 from __future__ import annotations
@@ -85,9 +85,7 @@ class Store:
         for name in self._names():
             kept |= decode((self._manifests / name).read_bytes(), name).files()
         found = (path for path in (self.root / "state").rglob("*.arrow"))
-        return sum(
-            _remove(path) for path in found if str(path.relative_to(self.root)) not in kept
-        )
+        return sum(_remove(path) for path in found if str(path.relative_to(self.root)) not in kept)
 
     def _names(self) -> list[str]:
         return sorted(path.name for path in self._manifests.glob("*.json"))

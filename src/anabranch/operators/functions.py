@@ -1,0 +1,57 @@
+"""All aggregate functions by name, and the way from partial aggregates to results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from anabranch.language.aggregate import NamedAggregate
+from anabranch.operators.partials import (
+    Bits,
+    Count,
+    Edge,
+    Extreme,
+    Mean,
+    Partial,
+    Sum,
+    Variance,
+)
+from anabranch.operators.sketches import ApproximateDistinct, Distinct, Quantile
+from anabranch.operators.user import User
+
+KINDS: dict[str, type[Partial]] = {
+    "count": Count, "sum": Sum, "min": Extreme, "max": Extreme, "avg": Mean, "var": Variance,
+    "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": Edge,
+    "last": Edge, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
+    "approx_quantile": Quantile,
+}  # fmt: skip
+
+
+def partials_for(aggregates: Sequence[NamedAggregate]) -> list[Partial]:
+    """The partial of each aggregate; functions that read the same values share a column of them."""
+    partials: list[Partial] = []
+    names: dict[tuple[str, object], str] = {}
+    for number, named in enumerate(aggregates):
+        kind = User if named.call.user else KINDS[named.call.function]
+        argument = None
+        if named.call.arguments:
+            wanted = (str(named.call.arguments[0]), kind.prepare)
+            argument = names.setdefault(wanted, f"__a{len(names)}")
+        partials.append(kind(f"__p{number}", argument, named.call))
+    return partials
+
+
+def ordered_by_time(partials: Sequence[Partial]) -> bool:
+    """Whether a function depends on the order of rows, so that time and arrival must travel along."""
+    return any(isinstance(partial, Edge) for partial in partials)
+
+
+def finish(rows: pl.DataFrame, partials: Sequence[Partial], names: Sequence[str]) -> pl.DataFrame:
+    """The rows with their partials turned into results under these names."""
+    columns: list[pl.Expr | pl.Series] = []
+    for partial, name in zip(partials, names, strict=True):
+        series = partial.finish_frame(rows)
+        columns.append(partial.finish().alias(name) if series is None else series.alias(name))
+    used = [name for partial in partials for name in partial.columns]
+    return rows.with_columns(columns).drop([name for name in used if name not in names])
