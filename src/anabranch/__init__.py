@@ -19,7 +19,7 @@ from anabranch.language.aggregate import (
     sum_,
     var,
 )
-from anabranch.language.builder import Query, hop, rows, session, tumble
+from anabranch.language.builder import Query, count_window, hop, session_window, tumble
 from anabranch.language.expression import call, col, lit, when
 from anabranch.session import Session
 from anabranch.settings import Settings
@@ -29,6 +29,6 @@ __version__ = "0.1.0"
 __all__ = [
     "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
     "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
-    "count_distinct", "first", "hop", "last", "lit", "max_", "min_", "rows", "session",
+    "count_distinct", "count_window", "first", "hop", "last", "lit", "max_", "min_", "session_window",
     "stddev", "sum_", "tumble", "var", "when",
 ]  # fmt: skip

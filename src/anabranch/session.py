@@ -215,7 +215,7 @@ class Session:
         (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now" (take what
         is there, then end), "continuous", or the seconds between epochs. `at_end="close"` treats the
         end of an available-now run as the end of the streams: all windows close. Without a checkpoint
-        folder the run cannot be continued later.
+        folder the run cannot be continued later: its state is deleted when it ends.
         """
         plan = self.plan()
         _check_choice("at_end", at_end, ("keep", "close"))
@@ -245,6 +245,7 @@ class Session:
             dead_letter=str(Path(dead_letter).absolute()) if dead_letter else None,
             on_bad=self._on_bad,
             on_late=self._on_late,
+            temporary=checkpoint is None,
             **({"on_step": on_step} if on_step else {}),
         )
         for stream_name, source in self._sources.items():

@@ -48,6 +48,7 @@ class Checkpoint:
             raise
         self.maps = self._maps(self.manifest)
         self._idle: frozenset[str] = frozenset()
+        self._started = time.time()
 
     def _first(self, run_id: str) -> Manifest:
         partitions = self.options.sites * self.options.settings.partitions_per_site
@@ -55,6 +56,7 @@ class Checkpoint:
         return Manifest(
             run_id=run_id,
             epoch=-1,
+            sites=self.options.sites,
             committed_at=0.0,
             identity=self.plan.identity,
             streams={name: StreamRecord() for name in self.plan.streams},
@@ -72,15 +74,12 @@ class Checkpoint:
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
         """The maps of the manifest; spread anew if the number of sites is another one now."""
-        maps = {}
-        for name, record in manifest.subqueries.items():
-            if max(record.sites) >= self.options.sites or len(set(record.sites)) < min(
-                self.options.sites, len(record.sites)
-            ):
-                maps[name] = even_map(len(record.sites), self.options.sites)
-            else:
-                maps[name] = PartitionMap(tuple(record.sites))
-        return maps
+        return {
+            name: PartitionMap(tuple(record.sites))
+            if manifest.sites == self.options.sites
+            else even_map(len(record.sites), self.options.sites)
+            for name, record in manifest.subqueries.items()
+        }
 
     def recover(self) -> None:
         """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
@@ -102,11 +101,10 @@ class Checkpoint:
         after = self.options.settings.idle_after_seconds
         if after is None:
             return frozenset()
-        started = self.manifest.committed_at or now
         return frozenset(
             name
             for name, record in self.manifest.streams.items()
-            if now - (record.last_rows_at or started) > after
+            if now - max(record.last_rows_at, self._started) > after
         )
 
     def idleness_matters(self, idle: frozenset[str]) -> bool:
@@ -122,6 +120,7 @@ class Checkpoint:
         manifest = Manifest(
             run_id=self.manifest.run_id,
             epoch=orders.epoch,
+            sites=orders.sites,
             committed_at=now,
             identity=self.plan.identity,
             streams=self._streams(orders, report, offers, now),

@@ -6,6 +6,7 @@ is the one commit point. It holds the offsets of all sources, so after a crash t
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 import uuid
@@ -46,6 +47,8 @@ class RunOptions:
     dead_letter: str | None
     on_bad: Mapping[str, str]
     on_late: Mapping[str, str]
+    temporary: bool = False
+    """Whether the checkpoint goes away with the run."""
     on_step: StepHook = field(default=lambda step, epoch: None)
     """Called at each step of an epoch; fault injection hangs here."""
 
@@ -186,6 +189,8 @@ class Run:
                 source.stop()
             self._exchange.close()
             self._checkpoint.close()
+            if self.options.temporary:
+                shutil.rmtree(self.options.checkpoint, ignore_errors=True)
             self._busy = False
             self._ended.set()
 

@@ -81,12 +81,12 @@ def hop(size: int | str, slide: int | str) -> WindowKey:
     return WindowKey("hop", (size, slide))
 
 
-def session(gap: int | str) -> WindowKey:
-    """Windows that end when the group has been silent for `gap`: session("5 minutes")."""
+def session_window(gap: int | str) -> WindowKey:
+    """Windows that end when the group has been silent for `gap`: session_window("5 minutes")."""
     return WindowKey("session", (gap,))
 
 
-def rows(size: int, advance: int | None = None) -> WindowKey:
+def count_window(size: int, advance: int | None = None) -> WindowKey:
     """Windows of `size` rows of the group in time order, one every `advance` rows (default: size)."""
     return WindowKey("rows", (size, size if advance is None else advance))
 
@@ -206,6 +206,6 @@ def _named_aggregate(part: NamedAggregate | AggregateCall) -> NamedAggregate:
 
 
 __all__ = [
-    "Grouped", "Histories", "Ordered", "Query", "Stream", "WindowKey", "col", "count", "hop", "rows",
-    "session", "sum_", "tumble",
+    "Grouped", "Histories", "Ordered", "Query", "Stream", "WindowKey", "col", "count", "count_window", "hop",
+    "session_window", "sum_", "tumble",
 ]  # fmt: skip

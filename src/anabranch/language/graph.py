@@ -262,7 +262,9 @@ class Aggregate(Node):
         if isinstance(self.window, Everything):
             return {}
         time = self._time()
-        kind: pl.DataType = pl.Datetime("us") if time.timestamps else pl.Int64()
+        own = self.input.schema[time.column]
+        zone = own.time_zone if isinstance(own, pl.Datetime) else None
+        kind: pl.DataType = pl.Datetime("us", zone) if time.timestamps else pl.Int64()
         if isinstance(self.window, Tumble) and self.window.index:
             return {self.window.index: pl.Int64() if self.window.size > 1 else kind}
         return {START: kind, END: kind}

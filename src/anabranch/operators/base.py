@@ -63,7 +63,12 @@ def evaluate(
         if partial.argument and partial.argument not in arguments:
             values = compute(rows, [Named("value", partial.call.arguments[0])])["value"]
             arguments[partial.argument] = partial.prepare(values).alias(partial.argument)
-    frame = compute(rows, node.keys).with_columns(arguments.values())
+    if node.keys:
+        frame = compute(rows, node.keys).with_columns(arguments.values())
+    else:
+        # A frame without columns has no height
+        frame = pl.DataFrame([pl.zeros(rows.height, pl.UInt8, eager=True).alias("__row")])
+        frame = frame.with_columns(arguments.values())
     if in_order:
         assert node.input.ordered
         frame = frame.with_columns(time_of(rows, node.input.ordered).alias(TIME), rows[SEQ])
@@ -94,7 +99,7 @@ def time_of(rows: pl.DataFrame, ordered: Ordered) -> pl.Series:
     """The ordered attribute as 64-bit integers: microseconds for timestamps."""
     column = rows[ordered.column]
     if ordered.timestamps:
-        return column.dt.cast_time_unit("us").dt.replace_time_zone(None).cast(pl.Int64)
+        return column.dt.cast_time_unit("us").to_physical()
     return column.cast(pl.Int64)
 
 

@@ -128,7 +128,7 @@ class OrderedAggregate:
     ) -> pl.DataFrame:
         needed = [LOCATOR, TIME, SEQ]
         needed += [partial.argument for partial in self.partials if partial.argument]
-        members = rows.select(dict.fromkeys(needed))[expand(low, length)]
+        members = rows.select(list(dict.fromkeys(needed)))[expand(low, length)]
         starts = np.cumsum(length) - length
         values = reduce(Groups(members, starts), [], self.partials, merge=False)
         names = [part.name for part in self.node.aggregates]

@@ -29,7 +29,9 @@ class PartitionMap:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.sites) <= MAX_PARTITIONS:
-            raise PlanningError(f"Expected 1 to {MAX_PARTITIONS} partitions, got {len(self.sites)}.")
+            raise PlanningError(
+                f"Expected 1 to {MAX_PARTITIONS} partitions, got {len(self.sites)}."
+            )
 
     @property
     def partitions(self) -> int:
@@ -40,7 +42,8 @@ class PartitionMap:
         return ranges(p for p, owner in enumerate(self.sites) if owner == site)
 
     def site_of(self, partitions: np.ndarray) -> np.ndarray:
-        return np.asarray(self.sites, dtype=np.uint16)[partitions]
+        owners: np.ndarray = np.asarray(self.sites, dtype=np.uint16)
+        return np.take(owners, partitions)
 
 
 def even_map(partitions: int, sites: int) -> PartitionMap:

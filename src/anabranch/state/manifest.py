@@ -43,6 +43,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     format_version: int = FORMAT_VERSION
     run_id: str
     epoch: int
+    sites: int
     committed_at: float
     identity: dict[str, str]
     streams: dict[str, StreamRecord]
