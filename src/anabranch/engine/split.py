@@ -17,7 +17,7 @@ from anabranch.operators.stateless import apply
 from anabranch.plan.compile import needs_order
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.plan.subquery import StreamPlan, Subquery
-from anabranch.routing.frame import Parcel
+from anabranch.routing.frame import Parcel, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.partition_map import PartitionMap, partition_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_late
@@ -69,12 +69,15 @@ class Outbox:
         """One parcel per site, with the word for it."""
         self.combine()
         boxes: list[list[tuple[str, pl.DataFrame]]] = [[] for _ in words]
+        narrowed: dict[str, list[str]] = {}
         for name, ready in self.forwarded.items():
             rows = pl.concat(ready, rechunk=True) if len(ready) > 1 else ready[0]
+            # Before the rows are parted, so that narrow columns are moved
+            rows, narrowed[name] = narrow(rows)
             for site, part in split_by_site(rows, self.orders.maps[name], len(words)):
                 boxes[site].append((name, part))
         for word, box in zip(words, boxes, strict=True):
-            yield Parcel(word, box).pack()
+            yield Parcel(word, box, narrowed).pack()
 
 
 def split_by_site(
@@ -147,13 +150,10 @@ def _take(
     reading = piece.read(plan.columns, salvage=rules.bad == "dead-letter")
     for bad in reading.bad:
         if rules.bad == "stop":
-            raise SourceError(
-                f"{bad.reason}. Nothing of this epoch is counted. Mend or remove the file and start "
-                "again, or set on_bad='dead-letter' to go on without what cannot be read."
-            )
+            raise _refusal(bad.reason)
         seen.bad.append(bad.reason)
         if bad.lines:
-            seen.bad_rows += len(bad.lines)
+            seen.bad_rows += bad.rows
         else:
             seen.bad_files += 1
         keep_bad(orders, stream, bad)
@@ -163,7 +163,7 @@ def _take(
     if plan.numbered:
         number = np.arange(rows.height) + reading.first_row + (piece.ordinal << 32)
         rows = rows.with_columns(pl.Series(SEQ, number))
-    rows = _timed(orders, plan, piece, rows, seen)
+    rows = _timed(orders, plan, piece, rows, seen, reading.first_row)
     if rows.height == 0:
         return None
     times = time_of(rows, plan.ordered)
@@ -186,8 +186,9 @@ def _take(
 
 
 def _timed(
-    orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, seen: StreamReport
-) -> pl.DataFrame:
+    orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, seen: StreamReport,
+    first_row: int,
+) -> pl.DataFrame:  # fmt: skip
     """The rows that have a time; a row without one cannot be placed in the stream."""
     missing = rows[plan.ordered.column].null_count()
     if missing == 0:
@@ -197,9 +198,16 @@ def _timed(
         f"attribute '{plan.ordered.column}', so they have no place in the stream"
     )
     if orders.streams[plan.name].bad == "stop":
-        raise SourceError(f"{reason}. Mend the file, or set on_bad='dead-letter'.")
+        raise _refusal(reason)
     seen.bad.append(reason)
     seen.bad_rows += missing
     without = rows.filter(pl.col(plan.ordered.column).is_null())
-    keep_late(orders, plan.name, without, f"null-{piece.ordinal}-{rows.height}", folder="bad")
+    keep_late(orders, plan.name, without, f"null-{piece.ordinal}-{first_row}", folder="bad")
     return rows.filter(pl.col(plan.ordered.column).is_not_null())
+
+
+def _refusal(reason: str) -> SourceError:
+    return SourceError(
+        f"{reason.rstrip('.')}. Nothing of this epoch is counted. Mend or remove the file and start "
+        "again, or set on_bad='dead-letter' to go on without what cannot be read."
+    )

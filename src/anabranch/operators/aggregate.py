@@ -18,8 +18,9 @@ from anabranch.operators.base import Moment, add_locator, as_time, evaluate, sal
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.hashing import hash_columns
+from anabranch.routing.partition_map import expand
 from anabranch.state.group import SiteState
-from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
+from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 PANE = "__pane"
 OPEN = "open"

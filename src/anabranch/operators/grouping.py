@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.operators.partials import Partial
+from anabranch.routing.partition_map import order_of
 from anabranch.state.segment import LOCATOR
 
 GROUP = "__group"
@@ -38,7 +39,7 @@ class Groups:
 
 def group(rows: pl.DataFrame, keys: Sequence[str]) -> Groups:
     """The rows grouped by keys; their locator must be a function of the keys."""
-    ordered = rows[np.argsort(rows[LOCATOR].to_numpy())]
+    ordered = rows[order_of(rows[LOCATOR].to_numpy())]
     edge = _changes(ordered, [LOCATOR])
     differs = _changes(ordered, keys)
     if np.any(differs & ~edge):

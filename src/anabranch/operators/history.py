@@ -15,8 +15,9 @@ from anabranch.operators.base import Moment, add_locator, as_time, evaluate
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.partials import SEQ, TIME
+from anabranch.routing.partition_map import expand
 from anabranch.state.group import SiteState, sort_by_locator
-from anabranch.state.segment import DUE, LOCATOR, NEVER, expand
+from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 PENDING, KEPT = "pending", "kept"
 NUMBER = "__number"

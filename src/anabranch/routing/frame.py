@@ -40,12 +40,17 @@ class Parcel:
 
     report: Any
     frames: list[tuple[str, pl.DataFrame]] = field(default_factory=list)
+    narrowed: dict[str, list[str]] = field(default_factory=dict)
+    """For frames that were narrowed before: their narrowed columns."""
 
     def pack(self) -> bytes:
         headers, bodies = [], []
         for subquery, frame in self.frames:
-            narrowed, names = _narrow(frame)
-            body = to_ipc(narrowed)
+            if subquery in self.narrowed:
+                names = self.narrowed[subquery]
+            else:
+                frame, names = narrow(frame)
+            body = to_ipc(frame)
             headers.append(FrameHeader(subquery, body.size, names))
             bodies.append(body)
         header = msgspec.msgpack.encode(ParcelHeader(headers, self.report))
@@ -85,7 +90,7 @@ def to_ipc(frame: pl.DataFrame) -> pa.Buffer:
     return buffer
 
 
-def _narrow(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def narrow(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """64-bit integers in the fewest bytes that hold them: the exchange costs by the byte."""
     names = [name for name, kind in frame.schema.items() if kind == pl.Int64]
     if not names or frame.height == 0:

@@ -69,6 +69,41 @@ def partition_of_locator(locators: np.ndarray) -> np.ndarray:
     return locators >> _SHIFT_48
 
 
+def order_of(locators: np.ndarray) -> np.ndarray:
+    """The order that sorts locators, rows with the same one as they came.
+
+    Sorting words is four times faster than sorting positions, so each word carries its position in its
+    lower bits. That blurs locators that differ only there; the few it leaves out of order are mended.
+    """
+    bits = max(1, (len(locators) - 1).bit_length())
+    mask = np.uint64((1 << bits) - 1)
+    words = locators & ~mask
+    words |= np.arange(len(locators), dtype=np.uint64)
+    words.sort()
+    order = (words & mask).view(np.int64)
+    ordered = locators[order]
+    wrong = np.flatnonzero(ordered[1:] < ordered[:-1])
+    if len(wrong):
+        blurred = np.unique(words[wrong] & ~mask)
+        start, end = (
+            np.searchsorted(words, blurred),
+            np.searchsorted(words, blurred | mask, "right"),
+        )
+        where = expand(start, end - start)
+        order[where] = order[where][
+            np.lexsort((order[where], ordered[where], words[where] & ~mask))
+        ]
+    return order
+
+
+def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """The concatenation of the ranges [start, start + length)."""
+    ends = np.cumsum(length)
+    shift: np.ndarray = np.repeat(start - (ends - length), length)
+    shift += np.arange(len(shift))
+    return shift
+
+
 def slices(locators: np.ndarray, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Row ranges of these partition ranges in an array sorted by locator, empty ones left out."""
     edges = [edge for pair in wanted for edge in pair]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import intersect, ranges
+from anabranch.routing.partition_map import intersect, order_of, ranges
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
@@ -166,4 +166,4 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
 
 def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in the order of a segment."""
-    return rows[np.argsort(rows[LOCATOR].to_numpy(), kind="stable")]
+    return rows[order_of(rows[LOCATOR].to_numpy())]

@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import StateError
-from anabranch.routing.partition_map import slices
+from anabranch.routing.partition_map import expand, slices
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -111,17 +111,6 @@ def probe_segment(
         if len(rows):
             parts.append(frame[rows])
     return pl.concat(parts) if parts else None
-
-
-def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """The concatenation of the ranges [start, start + length)."""
-    total = int(length.sum())
-    if total == 0:
-        return np.empty(0, dtype=np.int64)
-    ends = np.cumsum(length)
-    shift: np.ndarray = np.repeat(start - (ends - length), length)
-    shift += np.arange(total)
-    return shift
 
 
 def sync(path: Path) -> None:
