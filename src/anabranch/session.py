@@ -36,6 +36,7 @@ from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
+from anabranch.state.place import place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -188,8 +189,14 @@ class Session:
     def plan(self) -> Plan:
         """The compiled plan of all queries."""
         nodes: dict[str, Node] = {name: query.node for name, query in self._queries.items()}
+        # What goes to the dead-letter folder must be whole rows, or they could not be fed in again
+        whole = [
+            name
+            for name in self._streams
+            if "dead-letter" in (self._on_bad[name], self._on_late[name])
+        ]
         return compile_queries(
-            self._streams, nodes, self._lateness, self.settings.allow_unbounded_state
+            self._streams, nodes, self._lateness, self.settings.allow_unbounded_state, whole
         )
 
     def explain(self) -> str:
@@ -233,10 +240,11 @@ class Session:
                         f"Stream '{stream}' sends input to the dead-letter folder, but none is "
                         "given: start(dead_letter='folder')."
                     )
-        folder = Path(checkpoint or tempfile.mkdtemp(prefix="anabranch-")).absolute()
+        durable = place(str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")))
         options = RunOptions(
             name=name,
-            checkpoint=folder,
+            root=str(durable),
+            checkpoint=durable.scratch,
             sites=self.sites,
             settings=self.settings,
             available_now=trigger == "available-now",
@@ -250,9 +258,11 @@ class Session:
         )
         for stream_name, source in self._sources.items():
             if isinstance(source, FileSource):
-                source.log_folder = folder / "sources"
+                source.place = durable
             elif hasattr(source, "land_in"):
-                source.land_in(folder / "landing" / stream_name, plan.streams.get(stream_name))
+                source.land_in(
+                    durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
+                )
         made = {query: self._sink(query, sink) for query, sink in sinks.items()}
         return Run(plan, self._sources, made, self._exchange(), options).start()
 

@@ -22,6 +22,7 @@ from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, differences
+from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
 
@@ -38,7 +39,7 @@ class Checkpoint:
         self.plan = plan
         self.sinks = sinks
         self.options = options
-        self.store = Store(options.checkpoint, options.settings.fsync)
+        self.store = Store(place(options.root), options.settings.fsync)
         try:
             stored = self.store.latest()
             self.manifest = stored or self._first(run_id)
@@ -68,7 +69,7 @@ class Checkpoint:
         found = differences(manifest.identity, self.plan.identity)
         if found:
             raise StateError(
-                f"The checkpoint '{self.options.checkpoint}' belongs to another query set: "
+                f"The checkpoint '{self.options.root}' belongs to another query set: "
                 f"{'; '.join(found)}. Use another checkpoint folder for the new query set."
             )
 
@@ -152,7 +153,7 @@ class Checkpoint:
                 rows=known.rows + rows,
                 late=known.late + sum(part.late for part in seen),
                 bad_rows=known.bad_rows + sum(part.bad_rows for part in seen),
-                bad_files=known.bad_files + sum(part.bad_files for part in seen),
+                bad_files=known.bad_files + len({f for part in seen for f in part.bad_files}),
                 last_rows_at=now if rows else known.last_rows_at,
             )
         return records

@@ -38,7 +38,10 @@ class RunOptions:
     """How a run was asked to go."""
 
     name: str
+    root: str
+    """The durable place: a folder or a URI."""
     checkpoint: Path
+    """A local folder that belongs to it: the place itself, or its cache."""
     sites: int
     settings: Settings
     available_now: bool
@@ -268,7 +271,7 @@ class Run:
         return Orders(
             epoch=epoch,
             plan=self.plan,
-            root=str(options.checkpoint),
+            root=options.root,
             sites=options.sites,
             maps=self._checkpoint.maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},

@@ -10,7 +10,6 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -34,6 +33,7 @@ from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import unpack
 from anabranch.routing.partition_map import partition_of_locator
 from anabranch.state.group import SiteState
+from anabranch.state.place import place
 from anabranch.state.segment import LOCATOR
 
 
@@ -63,6 +63,8 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 _advance(orders, subquery, site, received, watermarks, report, outbox)
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
+    live = {ref.file for refs in orders.segments.values() for ref in refs}
+    place(orders.root).forget(live, f"{orders.epoch:012d}")
     report.seconds = time.perf_counter() - began
     report.cpu_seconds = time.process_time() - cpu
     if level == orders.plan.levels:
@@ -91,7 +93,7 @@ def _advance(
     done = report.subqueries[subquery.name] = SubqueryReport()
     operator = subquery.operator()
     state = SiteState(
-        Path(orders.root),
+        place(orders.root),
         orders.segments[subquery.name],
         orders.maps[subquery.name].owned_by(site),
     )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from anabranch.errors import RunError
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Bad
 
@@ -50,16 +51,26 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
     if not target:
         return
     place = hidden(target, "bad", stream, orders.epoch)
-    place.mkdir(parents=True, exist_ok=True)
-    # Several pieces of one file meet the same fault: the name makes them one entry
+    # Several pieces of one file may meet the same fault: the name makes its copies one
     tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
     name = f"{tag}-{os.path.basename(bad.file)}"
-    record = {"stream": stream, "file": bad.file, "reason": bad.reason}
-    (place / f"{name}.reason.json").write_text(json.dumps(record) + "\n")
-    if bad.lines:
-        (place / f"{name}.lines.jsonl").write_text("\n".join(bad.lines) + "\n")
-    elif os.path.exists(bad.file):
+    record = {"stream": stream, "file": bad.file, "reason": bad.reason, "lines": bad.rows}
+    if bad.part:
+        record["part"] = f"{bad.part} of the file; the rest of it was read"
+    note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{note}.reason.json").write_text(json.dumps(record) + "\n")
+        if bad.lines:
+            (place / f"{name}.lines.jsonl").write_text("\n".join(bad.lines) + "\n")
+        if bad.rows == len(bad.lines) > 0 or not os.path.exists(bad.file):
+            return
         shutil.copyfile(bad.file, place / name)
+    except OSError as error:
+        raise RunError(
+            f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
+            "is not counted; free space or mend the folder and start again."
+        ) from error
 
 
 def publish(dead_letter: str | None, streams: list[str], epoch: int) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from anabranch.errors import SettingsError
 from anabranch.sinks.staging import SUFFIX, Staging
-from anabranch.state.segment import sync
+from anabranch.state.place import sync
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from anabranch.errors import RunError
-from anabranch.state.segment import sync
+from anabranch.state.place import sync
 
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "json": "jsonl"}
 

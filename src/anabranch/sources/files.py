@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from anabranch.errors import SourceError
 from anabranch.sources.base import Limits, Offer, Reading
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
+from anabranch.state.place import Place
 from anabranch.state.store import write_whole
 
 MIN_PIECE_ROWS = 65_536
@@ -43,6 +44,8 @@ class FilePiece:
     size: int
     row_groups: tuple[int, ...] | None = None
     first_row: int = 0
+    partial: bool = False
+    """Whether there are other pieces of the same file."""
 
     @property
     def weight(self) -> int:
@@ -57,6 +60,9 @@ class FilePiece:
             self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
         )
         reading.first_row = self.first_row
+        if self.partial and self.row_groups:
+            part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
+            reading.bad = [replace(bad, part=part) for bad in reading.bad]
         return reading
 
 
@@ -68,7 +74,7 @@ class FileSource:
     path: str
     format: str
     schema: pl.Schema
-    log_folder: Path | None = None
+    place: Place | None = None
     _seen: set[str] = field(default_factory=set)
     _recent: list[str] = field(default_factory=list)
     _logs: list[str] = field(default_factory=list)
@@ -76,12 +82,14 @@ class FileSource:
     _frozen: list[tuple[int, str, int]] | None = None
 
     def start(self, offset: Any, available_now: bool) -> None:
+        # A session may be started again, also with another checkpoint: nothing is left of before
+        self._logs, self._recent, self._seen, self._frozen = [], [], set(), None
         if offset:
             self._logs, self._recent = list(offset["logs"]), list(offset["recent"])
             self._seen = set(self._recent)
             for name in self._logs:
-                assert self.log_folder
-                self._seen |= set(json.loads((self.log_folder / name).read_bytes()))
+                assert self.place
+                self._seen |= set(json.loads(self.place.read(name)))
         if available_now:
             self._frozen = self._list()
 
@@ -118,9 +126,9 @@ class FileSource:
     def _advance(self, names: list[str], ordinal: int) -> dict[str, list[str]]:
         """The offset once these files are taken; a full list of names moves to a log file."""
         logs, recent = list(self._logs), [*self._recent, *names]
-        if len(recent) > RECENT and self.log_folder:
-            log = f"{self.stream}-{ordinal:012d}.json"
-            write_whole(self.log_folder / log, json.dumps(recent).encode(), fsync=True)
+        if len(recent) > RECENT and self.place:
+            log = f"sources/{self.stream}-{ordinal:012d}.json"
+            write_whole(self.place, log, json.dumps(recent).encode(), fsync=True)
             logs.append(log)
             recent = []
         self._taking = names
@@ -154,7 +162,7 @@ class FileSource:
             FilePiece(
                 self.stream, path, self.format, self.schema, ordinal,
                 max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
-                tuple(range(start, end)), sum(rows[:start]),
+                tuple(range(start, end)), sum(rows[:start]), wanted > 1,
             )
             for start, end in itertools.pairwise(cuts)
         ], sum(rows)  # fmt: skip

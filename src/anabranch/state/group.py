@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from anabranch.routing.partition_map import intersect, order_of, ranges
+from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
@@ -41,7 +41,7 @@ class Masked:
 class SiteState:
     """The state of one subquery on one site."""
 
-    root: Path
+    place: Place
     refs: Sequence[SegmentRef]
     owned: Ranges
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class SiteState:
             if ref.min_due > upto or (after is not None and ref.max_due <= after):
                 continue
             whole = ref.max_due <= upto and (after is None or ref.min_due > after)
-            for frame in read_segment(self.root, ref, wanted):
+            for frame in read_segment(self.place, ref, wanted):
                 kept = frame if whole else frame.filter(_between(after, upto))
                 if kept.height:
                     found.append(kept)
@@ -71,7 +71,7 @@ class SiteState:
         for ref, wanted in self._mine(table):
             if after is not None and ref.max_due <= after:
                 continue
-            rows = probe_segment(self.root, ref, wanted, locators)
+            rows = probe_segment(self.place, ref, wanted, locators)
             if rows is not None and after is not None and ref.min_due <= after:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
@@ -88,7 +88,7 @@ class SiteState:
         refs = []
         for table, frames in self.new.items():
             parts = [(0, part) for frame in frames for part in _by_class(frame, span)]
-            refs += write_segments(self.root, name(table), table, parts, self.owned, fsync)
+            refs += write_segments(self.place, name(table), table, parts, self.owned, fsync)
         return refs
 
     def compact(
@@ -113,7 +113,7 @@ class SiteState:
             for ref, wanted in members:
                 cut = intersect(wanted, chosen)
                 if cut:
-                    frames += read_segment(self.root, ref, cut)
+                    frames += read_segment(self.place, ref, cut)
                     masked.append(Masked(ref.file, ref.batch, tuple(cut)))
             rows = pl.concat(frames) if frames else None
             if rows is not None and after is not None:
@@ -122,7 +122,7 @@ class SiteState:
                 parts.setdefault(table, []).append((tier + 1, merge(table, rows)))
         for table, pieces in parts.items():
             written += write_segments(
-                self.root, name(f"{table}-merged"), table, pieces, self.owned, fsync
+                self.place, name(f"{table}-merged"), table, pieces, self.owned, fsync
             )
         return written, masked
 

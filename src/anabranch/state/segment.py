@@ -8,10 +8,7 @@ only the reference, never the file.
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,6 +17,7 @@ import pyarrow as pa
 
 from anabranch.errors import StateError
 from anabranch.routing.partition_map import expand, slices
+from anabranch.state.place import Place
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -44,16 +42,18 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write_segments(
-    root: Path, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
+    place: Place, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
     fsync: bool,
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes sorted frames as the segments of one file; the references are not durable yet."""
-    path = root / file
     refs = []
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         tables = [frame.to_arrow(compat_level=_NEWEST).combine_chunks() for _, frame in parts]
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, tables[0].schema) as writer:
+        with (
+            place.writing(file, fsync) as path,
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_file(sink, tables[0].schema) as writer,
+        ):
             for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True)):
                 writer.write_batch(arrow.to_batches(max_chunksize=None)[0])
                 refs.append(
@@ -63,31 +63,27 @@ def write_segments(
                         max_due=_int(frame[DUE].max()), live=tuple(live),
                     )
                 )  # fmt: skip
-        if fsync:
-            sync(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            path.unlink(missing_ok=True)
         raise StateError(
-            f"Cannot write the state segment '{path}': {error.strerror or error}. "
+            f"Cannot write the state segment '{place}/{file}': {error.strerror or error}. "
             "The epoch is not counted; free space or mend the folder and start again."
         ) from error
     return refs
 
 
-def read_segment(root: Path, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
+def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
     """The rows of these partitions, as slices of the memory-mapped file, each sorted by locator."""
-    frame = _open(root, ref)
+    frame = _open(place, ref)
     cut = slices(frame[LOCATOR].to_numpy(), wanted)
     return [frame.slice(start, end - start) for start, end in cut]
 
 
-def _open(root: Path, ref: SegmentRef) -> pl.DataFrame:
+def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
     try:
-        batch = pa.ipc.open_file(pa.memory_map(str(root / ref.file))).get_batch(ref.batch)
+        batch = pa.ipc.open_file(pa.memory_map(str(place.local(ref.file)))).get_batch(ref.batch)
     except (OSError, pa.ArrowInvalid) as error:
         raise StateError(
-            f"The state segment '{root / ref.file}' named by the checkpoint cannot be read: {error}. "
+            f"The state segment '{place}/{ref.file}' named by the checkpoint cannot be read: {error}. "
             "Was the checkpoint folder changed by hand? Restore it or start with a new one."
         ) from error
     frame = pl.from_arrow(batch)
@@ -96,11 +92,11 @@ def _open(root: Path, ref: SegmentRef) -> pl.DataFrame:
 
 
 def probe_segment(
-    root: Path, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
+    place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
 ) -> pl.DataFrame | None:
     """The rows of these partitions that have one of the sorted, distinct locators."""
     parts = []
-    for frame in read_segment(root, ref, wanted):
+    for frame in read_segment(place, ref, wanted):
         column = frame[LOCATOR].to_numpy()
         low, high = np.searchsorted(locators, [column[0], column[-1]], side="left")
         asked = locators[low : high + 1]
@@ -111,15 +107,6 @@ def probe_segment(
         if len(rows):
             parts.append(frame[rows])
     return pl.concat(parts) if parts else None
-
-
-def sync(path: Path) -> None:
-    """Flushes a file or folder to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _int(value: object) -> int:
