@@ -240,6 +240,8 @@ class Session:
                         f"Stream '{stream}' sends input to the dead-letter folder, but none is "
                         "given: start(dead_letter='folder')."
                     )
+        made = {query: self._sink(query, sink) for query, sink in sinks.items()}
+        _check_folders(made)
         durable = place(str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")))
         options = RunOptions(
             name=name,
@@ -263,7 +265,6 @@ class Session:
                 source.land_in(
                     durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
                 )
-        made = {query: self._sink(query, sink) for query, sink in sinks.items()}
         return Run(plan, self._sources, made, self._exchange(), options).start()
 
     def _sink(self, query: str, sink: Any) -> Sink:
@@ -298,6 +299,19 @@ class Session:
 def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise SettingsError(f"{what} is '{value}'; expected one of {', '.join(choices)}.")
+
+
+def _check_folders(sinks: Mapping[str, Sink]) -> None:
+    """Two queries in one folder would take each other's parts for their own."""
+    taken: dict[Path, str] = {}
+    for query, sink in sorted(sinks.items()):
+        if isinstance(sink, FileSink):
+            other = taken.setdefault(sink.folder.absolute(), query)
+            if other != query:
+                raise PlanningError(
+                    f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "
+                    "give each its own."
+                )
 
 
 def _schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,18 +85,20 @@ class Checkpoint:
 
     def recover(self) -> None:
         """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
-        self.publish(self.manifest.epoch)
+        epoch = self.manifest.epoch
+        self.publish(epoch)
         self.store.sweep()
-        following = self.manifest.epoch + 1
         for name, sink in self.sinks.items():
-            sink.discard(Path(self._staging(name, sink, following).folder))
-        dead_letter.discard(self.options.dead_letter, list(self.plan.streams), following)
+            sink.recover(self.options.checkpoint, name, epoch)
+        dead_letter.recover(self.options.dead_letter, self.plan.streams, epoch)
 
-    def stagings(self, epoch: int) -> dict[str, Staging]:
-        return {name: self._staging(name, sink, epoch) for name, sink in self.sinks.items()}
-
-    def _staging(self, query: str, sink: Sink, epoch: int) -> Staging:
-        return sink.staging(self.options.checkpoint, query, epoch, self.options.settings.fsync)
+    def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:
+        """Where the results of an epoch wait for its commit."""
+        fsync = self.options.settings.fsync
+        return {
+            name: sink.staging(self.options.checkpoint, name, epoch, attempt, fsync)
+            for name, sink in self.sinks.items()
+        }
 
     def idle_streams(self, now: float) -> frozenset[str]:
         """The streams that have had no rows for longer than the setting allows."""
@@ -121,6 +124,7 @@ class Checkpoint:
         manifest = Manifest(
             run_id=self.manifest.run_id,
             epoch=orders.epoch,
+            attempt=orders.attempt,
             sites=orders.sites,
             committed_at=now,
             identity=self.plan.identity,
@@ -207,13 +211,20 @@ class Checkpoint:
         for query, folder in self.manifest.results.items():
             if query in self.sinks:
                 self.sinks[query].publish(Path(folder), epoch)
-        dead_letter.publish(self.options.dead_letter, list(self.plan.streams), epoch)
+        dead_letter.publish(
+            self.options.dead_letter, self.plan.streams, epoch, self.manifest.attempt
+        )
 
     def discard(self, orders: Orders) -> None:
-        """Removes what a failed epoch left in the sinks."""
+        """Removes what a failed epoch left in the sinks and in the state."""
         for query, staging in orders.results.items():
             self.sinks[query].discard(Path(staging.folder))
-        dead_letter.discard(self.options.dead_letter, list(self.plan.streams), orders.epoch)
+        dead_letter.discard(
+            self.options.dead_letter, self.plan.streams, orders.epoch, orders.attempt
+        )
+        # If that fails too, the next start does it; the error that brought us here says more
+        with contextlib.suppress(StateError, OSError):
+            self.store.sweep()
 
     def clear(self) -> None:
         self.store.clear(self.options.settings.keep_manifests)

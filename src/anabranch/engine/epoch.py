@@ -31,6 +31,8 @@ class Orders:
     """Everything a task of an epoch needs to know; the same for all tasks."""
 
     epoch: int
+    attempt: str
+    """Names this try of the epoch: what an earlier try still writes is not mixed with it."""
     plan: Plan
     root: str
     sites: int
@@ -62,7 +64,8 @@ class StreamReport(msgspec.Struct):
     newest: int | None = None
     late: int = 0
     bad_rows: int = 0
-    bad_files: int = 0
+    bad_files: list[str] = msgspec.field(default_factory=list)
+    """By name: several pieces of one file may meet its fault."""
     bad: list[str] = msgspec.field(default_factory=list)
 
 

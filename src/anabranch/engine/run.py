@@ -268,8 +268,10 @@ class Run:
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
+        attempt = uuid.uuid4().hex[:8]
         return Orders(
             epoch=epoch,
+            attempt=attempt,
             plan=self.plan,
             root=options.root,
             sites=options.sites,
@@ -284,7 +286,7 @@ class Run:
                 name: StreamOrders(options.on_bad[name], options.on_late[name], options.dead_letter)
                 for name in self.plan.streams
             },
-            results=self._checkpoint.stagings(epoch),
+            results=self._checkpoint.stagings(epoch, attempt),
             settings=options.settings,
             pieces=spread(pieces, self._exchange.parallelism()),
         )

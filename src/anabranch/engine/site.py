@@ -42,7 +42,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     began, cpu = time.perf_counter(), time.process_time()
     report = SiteReport(
         level, site, started_at=time.time(), worker=os.getpid(),
-        executor=os.environ.get("SPARK_EXECUTOR_ID", ""),
+        executor=_executor(),
     )  # fmt: skip
     frames: dict[str, list[pl.DataFrame]] = {}
     words: list[Word] = []
@@ -73,6 +73,14 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         return
     outbox.forwarded = frames
     yield from outbox.pack(_words(orders, splits, [*sites, report], watermarks, fault, site))
+
+
+def _executor() -> str:
+    """The number of the executor this task runs on; empty where it cannot be told."""
+    # Kubernetes says it in the environment; a standalone executor's folder is …/app-…/<number>
+    parent, folder = os.path.split(os.getcwd())
+    standalone = folder if os.path.basename(parent).startswith("app-") else ""
+    return os.environ.get("SPARK_EXECUTOR_ID", standalone)
 
 
 def _words(

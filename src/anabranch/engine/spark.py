@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from pyspark import RDD, SparkContext
+from pyspark import RDD, SparkContext, cloudpickle
 from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
 from anabranch.engine.epoch import EpochReport, Orders
@@ -31,6 +32,7 @@ class SparkExchange:
     def __init__(self, context: SparkContext) -> None:
         self._context = context
         self._splits = max(1, context.defaultParallelism)
+        self._local = bool(context._jsc.sc().isLocal())
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
 
@@ -39,7 +41,7 @@ class SparkExchange:
 
     def run(self, orders: Orders) -> EpochReport:
         tasks = len(orders.pieces)
-        shared = self._context.broadcast(orders)
+        shared = self._context.broadcast(_Portable(orders))
         try:
             parcels: RDD[Any] = self._context.parallelize(range(tasks), tasks)
             parcels = parcels.mapPartitionsWithIndex(_split_task(shared, orders.plan.levels > 0))
@@ -73,6 +75,8 @@ class SparkExchange:
 
     def _place(self, sites: int) -> dict[int, str]:
         """Sites over the living executors in turn; nothing where there is only the driver."""
+        if self._local:
+            return {}
         executors = self.executors()
         if len(executors) < 2:
             return {}
@@ -80,13 +84,12 @@ class SparkExchange:
 
     def executors(self) -> list[str]:
         """The living executors as Spark's location strings, in the order of their numbers."""
-        backend = self._context._jsc.sc()
-        listed = backend.getExecutorIds()
-        ids = sorted((listed.apply(i) for i in range(listed.size())), key=lambda x: (len(x), x))
-        return [f"executor_{self._host()}_{number}" for number in ids]
-
-    def _host(self) -> str:
-        return os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        listed = self._context._jsc.sc().statusStore().executorList(True)
+        entries = [listed.apply(number) for number in range(listed.size())]
+        found = [(entry.id(), entry.hostPort().rsplit(":", 1)[0]) for entry in entries]
+        executors = [(number, host) for number, host in found if number != "driver"]
+        executors.sort(key=lambda entry: (len(entry[0]), entry[0]))
+        return [f"executor_{host}_{number}" for number, host in executors]
 
     def _pins(self, senders: int, sites: int) -> Any:
         """An RDD with `senders` elements per partition, each partition preferring its executor."""
@@ -105,6 +108,19 @@ class SparkExchange:
 
     def close(self) -> None:
         pass
+
+
+class _Portable:
+    """Orders for a broadcast; unpickled they are the orders themselves.
+
+    A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
+    """
+
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        return pickle.loads, (cloudpickle.dumps(self._orders),)
 
 
 def _prepare_worker() -> None:

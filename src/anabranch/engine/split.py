@@ -138,7 +138,8 @@ def write_results(
         leaving = apply(path.steps, rows).select(output.schema.names())
         counts[output.query] = counts.get(output.query, 0) + leaving.height
         if leaving.height and output.query in orders.results:
-            orders.results[output.query].write(leaving, f"{part}-{number}")
+            # A query may have rows from several origins in one task: each is a part of its own
+            orders.results[output.query].write(leaving, f"{part}-{origin}-{number}")
 
 
 def _take(
@@ -155,7 +156,7 @@ def _take(
         if bad.lines:
             seen.bad_rows += bad.rows
         else:
-            seen.bad_files += 1
+            seen.bad_files.append(bad.file)
         keep_bad(orders, stream, bad)
     rows = reading.rows
     if rows is None or rows.height == 0:

@@ -235,7 +235,7 @@ class Aggregate(Node):
     def __post_init__(self) -> None:
         if self.emit not in ("final", "update"):
             raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
-        if isinstance(self.window, (SessionGap, CountWindow)) and self.emit == "update":
+        if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit == "update":
             raise LanguageError(
                 f"emit='update' is not available for {self.window} windows: "
                 "their results are known only when they close."

@@ -39,6 +39,8 @@ class Groups:
 
 def group(rows: pl.DataFrame, keys: Sequence[str]) -> Groups:
     """The rows grouped by keys; their locator must be a function of the keys."""
+    # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
+    rows = rows.rechunk()
     ordered = rows[order_of(rows[LOCATOR].to_numpy())]
     edge = _changes(ordered, [LOCATOR])
     differs = _changes(ordered, keys)

@@ -141,7 +141,8 @@ class OrderedAggregate:
             time = rows[TIME].to_numpy()
             bounds = pl.DataFrame({START: time[low], END: time[at]})
             stamped = bounds.select(as_time(pl.all(), self.stamps)).get_columns()
-            keys = rows.select(self.keys)[at].rename(pairs)
+            # The locator gives the frame its height where there are no keys
+            keys = rows.select(LOCATOR, *self.keys)[at].rename(pairs)
             result = keys.with_columns(*stamped, *values.get_columns())
         return result.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
 

@@ -122,7 +122,7 @@ class SessionAggregate:
         if carried.height == 0:
             return
         number = carried[GROUP].to_numpy()
-        starts = np.flatnonzero(np.diff(number, prepend=number[0] - np.uint32(1)))
+        starts = np.flatnonzero(np.append(True, number[1:] != number[:-1]))
         groups = Groups(carried, starts)
         bounds = pl.DataFrame(
             {

@@ -82,7 +82,8 @@ class Quantile(Partial):
                     sketch.merge(datasketches.kll_doubles_sketch.deserialize(part))
                 sketches.append(sketch.serialize())
         else:
-            values = rows[self.argument].fill_null(np.nan).to_numpy()
+            # Writable: the library refuses the read-only views Polars gives
+            values = rows[self.argument].fill_null(np.nan).to_numpy(writable=True)
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
                 sketch = datasketches.kll_doubles_sketch(KLL_K)
                 sketch.update(values[start:end])  # the library skips NaN

@@ -76,6 +76,6 @@ def needed(steps: Sequence[Step], columns: Iterable[str]) -> set[str]:
         if isinstance(step, Where):
             wanted |= set(columns_of(step.predicate))
         else:
-            chosen = [column for column in step.columns if column.name in wanted]
-            wanted = {name for column in chosen for name in columns_of(column.expression)}
+            # All columns of a select are computed, also those that nothing wants
+            wanted = {name for column in step.columns for name in columns_of(column.expression)}
     return wanted

@@ -5,7 +5,7 @@ Nodes with the same signature become the same subquery, so queries that share a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError
@@ -82,9 +82,12 @@ class _Compiler:
 
 def compile_queries(
     streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
-    allow_unbounded: bool,
+    allow_unbounded: bool, whole: Collection[str] = (),
 ) -> Plan:  # fmt: skip
-    """The plan of a query set; streams that no query reads are left out."""
+    """The plan of a query set; streams that no query reads are left out.
+
+    Of the streams in `whole` every column is read, of the others only what the queries need.
+    """
     if not queries:
         raise PlanningError("There is no query to run: add one with session.query(name, ...).")
     compiler = _Compiler(queries)
@@ -109,7 +112,7 @@ def compile_queries(
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
     identity |= {f"query {name}": node.signature for name, node in queries.items()}
     plans = {
-        name: _stream(streams[name], lateness[name], components[name], subqueries, outputs)
+        name: _stream(streams[name], lateness[name], components[name], subqueries, outputs, whole)
         for name in used
     }
     _check_clocks(plans, components)
@@ -151,10 +154,10 @@ def _check_clocks(plans: Mapping[str, StreamPlan], components: Mapping[str, str]
 
 def _stream(
     stream: Stream, lateness: int, component: str, subqueries: Mapping[str, Subquery],
-    outputs: tuple[Output, ...],
+    outputs: tuple[Output, ...], whole: Collection[str],
 ) -> StreamPlan:  # fmt: skip
     assert stream.ordered
-    columns = {stream.ordered.column}
+    columns = set(stream.schema) if stream.name in whole else {stream.ordered.column}
     numbered = False
     for subquery in subqueries.values():
         for path in subquery.paths:

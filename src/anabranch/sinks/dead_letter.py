@@ -1,6 +1,6 @@
 """The dead-letter folder: what could not be read, and rows that came too late, with the reason.
 
-    bad/<stream>/epoch=…/    reasons.jsonl, copies of broken files, bad lines
+    bad/<stream>/epoch=…/    a reason for each broken file, its copy or its bad lines
     late/<stream>/epoch=…/   late rows as Parquet
 
 Tasks write into a hidden folder of the epoch; the commit makes it visible.
@@ -12,26 +12,21 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from anabranch.errors import RunError
-from anabranch.sinks.staging import Staging
+from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, visible_epoch
 from anabranch.sources.base import Bad
 
 if TYPE_CHECKING:
     from anabranch.engine.epoch import Orders
 
 
-def hidden(dead_letter: str, kind: str, stream: str, epoch: int) -> Path:
-    """Where an epoch's dead letters wait for its commit."""
-    return Path(dead_letter) / kind / stream / f"_epoch={epoch:012d}"
-
-
-def visible(dead_letter: str, kind: str, stream: str, epoch: int) -> Path:
-    return Path(dead_letter) / kind / stream / f"epoch={epoch:012d}"
+KINDS = ("bad", "late")
 
 
 def keep_late(
@@ -41,7 +36,7 @@ def keep_late(
     target = orders.streams[stream].dead_letter
     if target:
         kept = rows.drop([name for name in rows.columns if name.startswith("__")])
-        place = hidden(target, folder, stream, orders.epoch)
+        place = Path(target) / folder / stream / hidden_epoch(orders.epoch, orders.attempt)
         Staging(str(place), "parquet", orders.settings.fsync).write(kept, part)
 
 
@@ -50,7 +45,7 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
     target = orders.streams[stream].dead_letter
     if not target:
         return
-    place = hidden(target, "bad", stream, orders.epoch)
+    place = Path(target) / "bad" / stream / hidden_epoch(orders.epoch, orders.attempt)
     # Several pieces of one file may meet the same fault: the name makes its copies one
     tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
     name = f"{tag}-{os.path.basename(bad.file)}"
@@ -73,21 +68,29 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
         ) from error
 
 
-def publish(dead_letter: str | None, streams: list[str], epoch: int) -> None:
+def publish(dead_letter: str | None, streams: Iterable[str], epoch: int, attempt: str) -> None:
     """Makes the dead letters of a committed epoch visible; safe to repeat."""
-    for kind in ("bad", "late"):
-        for stream in streams:
-            if dead_letter and (waiting := hidden(dead_letter, kind, stream, epoch)).exists():
-                target = visible(dead_letter, kind, stream, epoch)
-                if target.exists():
-                    shutil.rmtree(waiting)
-                else:
-                    os.replace(waiting, target)
+    for folder in _folders(dead_letter, streams):
+        waiting, target = folder / hidden_epoch(epoch, attempt), folder / visible_epoch(epoch)
+        if waiting.exists() and target.exists():
+            shutil.rmtree(waiting)
+        elif waiting.exists():
+            os.replace(waiting, target)
 
 
-def discard(dead_letter: str | None, streams: list[str], epoch: int) -> None:
+def discard(dead_letter: str | None, streams: Iterable[str], epoch: int, attempt: str) -> None:
     """Removes the dead letters of an epoch that was not committed."""
-    for kind in ("bad", "late"):
-        for stream in streams:
-            if dead_letter:
-                shutil.rmtree(hidden(dead_letter, kind, stream, epoch), ignore_errors=True)
+    for folder in _folders(dead_letter, streams):
+        shutil.rmtree(folder / hidden_epoch(epoch, attempt), ignore_errors=True)
+
+
+def recover(dead_letter: str | None, streams: Iterable[str], epoch: int) -> None:
+    """Removes what a crash left waiting; refuses a folder with letters of another run."""
+    for folder in _folders(dead_letter, streams):
+        recover_epochs(folder, epoch)
+
+
+def _folders(dead_letter: str | None, streams: Iterable[str]) -> list[Path]:
+    if dead_letter is None:
+        return []
+    return [Path(dead_letter) / kind / stream for kind in KINDS for stream in streams]

@@ -7,6 +7,7 @@ epoch number: a receiver that must not see it twice remembers the number.
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,14 +18,17 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import RunError
-from anabranch.sinks.staging import Staging
+from anabranch.sinks.staging import Staging, hidden_epoch
 
 
 class _Delivered:
     """The common part: stage as Arrow, read back in the order of the parts, hand over, clear."""
 
-    def staging(self, checkpoint: Path, query: str, epoch: int, fsync: bool) -> Staging:
-        return Staging(str(checkpoint / "results" / query / f"{epoch:012d}"), "arrow", fsync)
+    def staging(
+        self, checkpoint: Path, query: str, epoch: int, attempt: str, fsync: bool
+    ) -> Staging:
+        folder = checkpoint / "results" / query / hidden_epoch(epoch, attempt)
+        return Staging(str(folder), "arrow", fsync)
 
     def publish(self, staged: Path, epoch: int) -> None:
         if not staged.exists():
@@ -33,10 +37,16 @@ class _Delivered:
         if parts:
             rows = pl.concat([pl.read_ipc(part) for part in parts])
             self.deliver(rows, epoch)
-        shutil.rmtree(staged, ignore_errors=True)
+        # Away at once: a crash amid deleting would hand over the rest as if it were the epoch
+        delivered = staged.with_name(f"delivered{staged.name}")
+        os.replace(staged, delivered)
+        shutil.rmtree(delivered, ignore_errors=True)
 
     def discard(self, staged: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)
+
+    def recover(self, checkpoint: Path, query: str, epoch: int) -> None:
+        shutil.rmtree(checkpoint / "results" / query, ignore_errors=True)
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
         raise NotImplementedError

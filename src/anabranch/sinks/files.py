@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import SettingsError
-from anabranch.sinks.staging import SUFFIX, Staging
+from anabranch.sinks.staging import (
+    SUFFIX,
+    Staging,
+    hidden_epoch,
+    recover_epochs,
+    visible_epoch,
+)
 from anabranch.state.place import sync
 
 
@@ -31,13 +37,15 @@ class FileSink:
                 f"There is no result format '{self.format}'. Existing: {', '.join(SUFFIX)}."
             )
 
-    def staging(self, checkpoint: Path, query: str, epoch: int, fsync: bool) -> Staging:
-        return Staging(str(self.folder / f"_epoch={epoch:012d}"), self.format, fsync)
+    def staging(
+        self, checkpoint: Path, query: str, epoch: int, attempt: str, fsync: bool
+    ) -> Staging:
+        return Staging(str(self.folder / hidden_epoch(epoch, attempt)), self.format, fsync)
 
     def publish(self, staged: Path, epoch: int) -> None:
         if not staged.exists():
             return
-        target = self.folder / f"epoch={epoch:012d}"
+        target = self.folder / visible_epoch(epoch)
         for leftover in staged.glob(".*.tmp"):
             leftover.unlink(missing_ok=True)
         if target.exists():
@@ -48,6 +56,9 @@ class FileSink:
 
     def discard(self, staged: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)
+
+    def recover(self, checkpoint: Path, query: str, epoch: int) -> None:
+        recover_epochs(self.folder, epoch)
 
     def describe(self) -> str:
         return f"{self.folder} ({self.format})"

@@ -23,6 +23,11 @@ class Bad:
     file: str
     reason: str
     lines: tuple[str, ...] = ()
+    """The bad lines with their reasons, as JSON; not more than a file may keep."""
+    rows: int = 0
+    """How many lines are bad; none if it is the whole file."""
+    part: str = ""
+    """Which part of the file, if the others were read by themselves."""
 
     def error(self) -> SourceError:
         return SourceError(self.reason)

@@ -20,7 +20,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anabranch.errors import SourceError
+from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import Limits, Offer, Reading
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
 from anabranch.state.place import Place
@@ -88,10 +88,19 @@ class FileSource:
             self._logs, self._recent = list(offset["logs"]), list(offset["recent"])
             self._seen = set(self._recent)
             for name in self._logs:
-                assert self.place
-                self._seen |= set(json.loads(self.place.read(name)))
+                self._seen |= set(self._read_log(name))
         if available_now:
             self._frozen = self._list()
+
+    def _read_log(self, name: str) -> list[str]:
+        assert self.place
+        try:
+            return list(json.loads(self.place.read(name)))
+        except (OSError, ValueError) as error:
+            raise StateError(
+                f"The list of files already read, '{self.place}/{name}', cannot be read: {error}. "
+                "Restore it from a copy, or start with a new checkpoint folder."
+            ) from error
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
         waiting = self._frozen if self._frozen is not None else self._list()

@@ -1,12 +1,17 @@
 """Reading one file into the stream's schema: Parquet, Arrow, CSV, JSON lines.
 
 The fast way reads the whole file and fails whole. If that fails and rows are to be salvaged, text
-formats are read again line by line: good lines become rows, bad ones are returned with the reason.
+formats are read again in ever smaller blocks: good lines become rows, bad ones are returned with the
+reason.
 """
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +28,14 @@ FORMATS = ("parquet", "arrow", "csv", "json")
 EXTENSIONS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
               ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}  # fmt: skip
 MAX_BAD_LINES = 1000
-"""Lines of one file kept aside at most; the count goes on."""
+"""Lines of one file kept aside at most; the count goes on, and the whole file is kept instead."""
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+# An empty field is NULL, `""` an empty string: as our own CSV sink, DuckDB and Polars have it
+_CSV_NULLS: dict[str, Any] = {
+    "strings_can_be_null": True, "quoted_strings_can_be_null": False, "null_values": [""],
+}  # fmt: skip
+_PLACE = re.compile(r"^In CSV column #\d+: |Row #\d+: | in row \d+$")
+"""Where in its block a parser stood: of no use once the row is alone."""
 
 
 def read_file(
@@ -56,7 +68,7 @@ def infer_schema(path: str, format: str) -> pl.Schema:
             case "arrow":
                 return pl.Schema(_polars_schema(_open_arrow(path).schema))
             case "csv":
-                return pl.Schema(_polars_schema(pa.csv.open_csv(path).schema))
+                return pl.Schema(_polars_schema(_open_csv(path).schema))
         return pl.Schema(_polars_schema(pa.json.read_json(path).schema))
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
@@ -96,9 +108,14 @@ def _read_arrow(
 
 def _open_arrow(path: str) -> Any:
     source = pa.memory_map(path)
-    magic = source.read(6)
+    if source.read(6) == b"ARROW1":
+        return pa.ipc.open_file(source)
+    # A stream has no footer: one cut off between two batches reads like a shorter one
+    source.seek(max(0, source.size() - len(END_OF_STREAM)))
+    if source.read() != END_OF_STREAM:
+        raise pa.ArrowInvalid("neither an Arrow file nor an Arrow stream with its end mark")
     source.seek(0)
-    return pa.ipc.open_file(source) if magic == b"ARROW1" else pa.ipc.open_stream(source)
+    return pa.ipc.open_stream(source)
 
 
 def _read_csv(
@@ -106,11 +123,14 @@ def _read_csv(
 ) -> pa.Table:
     if not _has_content(path):
         return _empty(schema, columns)
-    header = _csv_header(path)
-    _require_names(header, where, schema)
+    _require_names(_csv_header(path), where, schema)
+    return _parse_csv(path, schema, columns)
+
+
+def _parse_csv(source: Any, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
     types = {name: _arrow_type(kind) for name, kind in schema.items()}
-    convert = pa.csv.ConvertOptions(column_types=types, include_columns=list(columns))
-    return pa.csv.read_csv(path, convert_options=convert, read_options=_one_thread())
+    convert = pa.csv.ConvertOptions(column_types=types, include_columns=list(columns), **_CSV_NULLS)
+    return pa.csv.read_csv(source, convert_options=convert, read_options=_one_thread())
 
 
 def _read_json(
@@ -123,10 +143,14 @@ def _read_json(
     if not isinstance(first, dict):
         raise SourceError(f"{where}: expected one JSON object a line, the first is {first!r:.80}.")
     _require_names(list(first), where, schema)
+    return _parse_json(path, schema, columns)
+
+
+def _parse_json(source: Any, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
     wanted = pa.schema([(name, _arrow_type(schema[name])) for name in columns])
     options = pa.json.ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
     reading = pa.json.ReadOptions(use_threads=False, block_size=1 << 24)
-    return pa.json.read_json(path, parse_options=options, read_options=reading)
+    return pa.json.read_json(source, parse_options=options, read_options=reading)
 
 
 _READERS: dict[str, Callable[..., pa.Table]] = {
@@ -139,106 +163,110 @@ def _salvage_csv(
 ) -> Reading:
     header = _csv_header(path)
     _require_names(header, where, schema)
-    skipped: list[tuple[str, str]] = []
+    bad: dict[int, tuple[str, str]] = {}
 
     def skip(row: Any) -> str:
-        skipped.append(
-            (f"expected {row.expected_columns} fields, got {row.actual_columns}", row.text)
+        bad[row.number] = (
+            f"expected {row.expected_columns} fields, got {row.actual_columns}",
+            row.text,
         )
         return "skip"
 
-    text = pa.csv.read_csv(
+    # As bytes, so that a row that is not UTF-8 costs that row only
+    raw = pa.csv.read_csv(
         path,
         parse_options=pa.csv.ParseOptions(invalid_row_handler=skip),
         convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=True,
-            quoted_strings_can_be_null=False, null_values=[""],
+            column_types=dict.fromkeys(header, pa.binary()), **_CSV_NULLS
         ),
         read_options=_one_thread(),
-    )  # fmt: skip
-    frame = pl.from_arrow(text)
-    assert isinstance(frame, pl.DataFrame)
-    good, bad_rows, reasons = _cast_text(frame, schema)
-    lines = [(f"{reason}", text) for reason, text in skipped]
-    lines += list(
-        zip(
-            reasons,
-            [",".join("" if v is None else v for v in row) for row in bad_rows.iter_rows()],
-            strict=True,
-        )
     )
-    return Reading(good.select(columns), [_bad_lines(stream, path, where, lines)] if lines else [])
 
+    def parse(start: int, end: int) -> pa.Table:
+        target = pa.BufferOutputStream()
+        pa.csv.write_csv(raw.slice(start, end - start), target)
+        return _parse_csv(pa.BufferReader(target.getvalue()), schema, columns)
 
-def _cast_text(
-    frame: pl.DataFrame, schema: pl.Schema
-) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Text columns as the schema's types; rows that do not fit apart, with the reason."""
-    casts = {
-        name: pl.Series(name, frame[name]).str.to_datetime(strict=False, time_unit="us")
-        if isinstance(kind, pl.Datetime)
-        else frame[name].str.to_lowercase().replace_strict(
-            {"true": True, "false": False, "1": True, "0": False}, default=None,
-            return_dtype=pl.Boolean)
-        if kind == pl.Boolean
-        else frame[name].str.strip_chars().cast(kind, strict=False)
-        if not kind.is_(pl.String)
-        else frame[name]
-        for name, kind in schema.items()
-    }  # fmt: skip
-    failed = {name: casts[name].is_null() & frame[name].is_not_null() for name in schema}
-    any_failed = pl.DataFrame(failed).select(pl.any_horizontal(pl.all())).to_series()
-    good = pl.DataFrame(casts).filter(~any_failed)
-    bad = frame.filter(any_failed)
-    reasons = []
-    for at in any_failed.arg_true().to_list():
-        name = next(name for name in schema if failed[name][at])
-        reasons.append(f"column '{name}': expected {schema[name]}, got '{frame[name][at]}'")
-    return good, bad, reasons
+    good, misfits = _sift(parse, raw.num_rows)
+    # The header is row 1
+    numbers = [n for n in range(2, raw.num_rows + len(bad) + 2) if n not in bad]
+    for at, reason in misfits:
+        fields = [value for (value,) in raw.slice(at, 1).to_pydict().values()]
+        text = io.StringIO()
+        csv.writer(text, lineterminator="").writerow(
+            "" if value is None else value.decode("utf-8", "replace") for value in fields
+        )
+        bad[numbers[at]] = (reason, text.getvalue())
+    return _salvaged(stream, path, where, schema, columns, good, bad)
 
 
 def _salvage_json(
     stream: str, path: str, where: str, schema: pl.Schema, columns: Sequence[str]
 ) -> Reading:
-    # Only a file already known to be broken is read this way, so a loop over its lines is fair.
-    rows: list[dict[str, Any]] = []
-    bad: list[tuple[str, str]] = []
     with open(path, "rb") as file:
-        for line in file:
-            if not line.strip():
-                continue
-            try:
-                value = json.loads(line)
-                if not isinstance(value, dict):
-                    raise ValueError("not an object")
-                missing = [name for name in schema if name not in value]
-                if missing:
-                    raise ValueError(f"column '{missing[0]}' is missing")
-                kept = {name: value[name] for name in columns}
-                _fits(kept, schema)
-                rows.append(kept)
-            except (ValueError, UnicodeDecodeError) as error:
-                bad.append((str(error), line.decode("utf-8", "replace").rstrip("\n")))
-    wanted = {name: schema[name] for name in columns}
-    frame = pl.DataFrame(rows, schema=wanted, orient="row")
-    return Reading(frame, [_bad_lines(stream, path, where, bad)] if bad else [])
+        lines = {number: line for number, line in enumerate(file, start=1) if line.strip()}
+    numbers, texts = list(lines), list(lines.values())
+    _require_names(list(_first_object(texts, where)), where, schema)
+
+    def parse(start: int, end: int) -> pa.Table:
+        return _parse_json(pa.BufferReader(b"".join(texts[start:end])), schema, columns)
+
+    good, misfits = _sift(parse, len(texts))
+    bad = {
+        numbers[at]: (reason, texts[at].decode("utf-8", "replace").rstrip("\r\n"))
+        for at, reason in misfits
+    }
+    return _salvaged(stream, path, where, schema, columns, good, bad)
 
 
-def _fits(row: dict[str, Any], schema: pl.Schema) -> None:
-    for name, value in row.items():
-        try:
-            pl.Series([value], dtype=schema[name], strict=True)
-        except (TypeError, pl.exceptions.PolarsError, OverflowError) as error:
-            raise ValueError(f"column '{name}': expected {schema[name]}, got {value!r}") from error
+def _first_object(lines: Sequence[bytes], where: str) -> dict[str, Any]:
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                return value
+    raise SourceError(f"{where}: no line of it is a JSON object.")
 
 
 _SALVAGE: dict[str, Callable[..., Reading]] = {"csv": _salvage_csv, "json": _salvage_json}
 
 
-def _bad_lines(stream: str, path: str, where: str, lines: list[tuple[str, str]]) -> Bad:
-    reason = f"{where}: {len(lines)} bad line(s), first: {lines[0][0]}"
-    kept = tuple(json.dumps({"reason": why, "line": text}) for why, text in lines[:MAX_BAD_LINES])
-    return Bad(stream, path, reason, kept)
+def _sift(
+    parse: Callable[[int, int], pa.Table], count: int
+) -> tuple[list[pa.Table], list[tuple[int, str]]]:
+    """What `parse(start, end)` makes of rows 0 … count, and the rows it refuses, with the reason.
+
+    Halves whatever is refused. The parser is the one whole files are read with, so a good row means
+    the same whatever stands beside it.
+    """
+    good: list[pa.Table] = []
+    bad: list[tuple[int, str]] = []
+    waiting = [(0, count)] if count else []
+    while waiting:
+        start, end = waiting.pop()
+        try:
+            good.append(parse(start, end))
+        except (pa.ArrowException, ValueError) as error:
+            if end - start == 1:
+                bad.append((start, _PLACE.sub("", " ".join(str(error).split()))))
+            else:
+                middle = (start + end) // 2
+                waiting += [(middle, end), (start, middle)]
+    return good, bad
+
+
+def _salvaged(
+    stream: str, path: str, where: str, schema: pl.Schema, columns: Sequence[str],
+    good: list[pa.Table], bad: dict[int, tuple[str, str]],
+) -> Reading:  # fmt: skip
+    rows = _conform(pa.concat_tables([_empty(schema, columns), *good]), where, schema, columns)
+    if not bad:
+        return Reading(rows)
+    kept = sorted(bad.items())[:MAX_BAD_LINES]
+    lines = tuple(json.dumps({"row": n, "reason": why, "line": text}) for n, (why, text) in kept)
+    first, (why, _) = kept[0]
+    reason = f"{where}: {len(bad)} bad line(s), the first is row {first}: {why}"
+    return Reading(rows, [Bad(stream, path, reason, lines, len(bad))])
 
 
 def _require(found: pa.Schema, where: str, schema: pl.Schema) -> None:
@@ -292,7 +320,13 @@ def _arrow_type(kind: pl.DataType) -> pa.DataType:
 
 
 def _csv_header(path: str) -> list[str]:
-    return list(pa.csv.open_csv(path).schema.names)
+    # Not through Arrow, which would parse the first block and stumble over its bad lines
+    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next((fields for fields in csv.reader(file) if fields), [])
+
+
+def _open_csv(path: str) -> Any:
+    return pa.csv.open_csv(path, convert_options=pa.csv.ConvertOptions(**_CSV_NULLS))
 
 
 def _one_thread() -> pa.csv.ReadOptions:

@@ -62,6 +62,7 @@ class DataFrameSource:
     def start(self, offset: Any, available_now: bool) -> None:
         self._consumed = -1 if offset is None else int(offset)
         self._available_now = available_now
+        self._stopped = False
         self._folder.mkdir(parents=True, exist_ok=True)
         self._clear()
         writer = (

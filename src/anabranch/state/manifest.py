@@ -43,6 +43,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     format_version: int = FORMAT_VERSION
     run_id: str
     epoch: int
+    attempt: str = ""
     sites: int
     committed_at: float
     identity: dict[str, str]
@@ -73,7 +74,10 @@ def decode(data: bytes, where: str) -> Manifest:
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, AttributeError) as error:
-        raise StateError(f"The manifest '{where}' cannot be read: {error}.") from error
+        raise StateError(
+            f"The manifest '{where}' cannot be read: {error}. Restore it from a copy, or start "
+            "with a new checkpoint folder."
+        ) from error
 
 
 def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:

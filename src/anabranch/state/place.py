@@ -21,6 +21,9 @@ from pyarrow import fs
 
 from anabranch.errors import StateError
 
+FOLDERS = ("manifests", "sources", "state")
+"""Where `writing` is asked to put files."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -67,6 +70,12 @@ class Place:
         found = (self.root / folder).rglob(f"*{suffix}")
         visible = (path for path in found if not path.name.startswith("."))
         return sorted(str(path.relative_to(self.root)) for path in visible)
+
+    def clean(self) -> None:
+        """Deletes what was being written when a process died."""
+        for folder in FOLDERS:
+            for path in (self.root / folder).rglob(".*.tmp"):
+                path.unlink(missing_ok=True)
 
     def remove(self, name: str) -> bool:
         """Whether there was such a file to delete."""
@@ -127,6 +136,14 @@ class RemotePlace(Place):
             for info in found
             if info.is_file and info.path.endswith(suffix) and not info.base_name.startswith(".")
         )
+
+    def clean(self) -> None:
+        super().clean()
+        for folder in FOLDERS:
+            wanted = fs.FileSelector(f"{self.base}/{folder}", recursive=True, allow_not_found=True)
+            for info in self.system.get_file_info(wanted):
+                if info.base_name.startswith(".") and info.base_name.endswith(".tmp"):
+                    self.system.delete_file(info.path)
 
     def remove(self, name: str) -> bool:
         super().remove(name)

@@ -81,7 +81,7 @@ def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataF
 def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(place.local(ref.file)))).get_batch(ref.batch)
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise StateError(
             f"The state segment '{place}/{ref.file}' named by the checkpoint cannot be read: {error}. "
             "Was the checkpoint folder changed by hand? Restore it or start with a new one."

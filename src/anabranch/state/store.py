@@ -7,6 +7,7 @@ lock                          held by the run that uses the folder
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 
@@ -39,9 +40,10 @@ class Store:
                 f"The checkpoint '{place}' is in use by process {owner}. "
                 "Stop that run first, or use another checkpoint folder."
             ) from error
-        self._lock.truncate(0)
-        self._lock.write(str(os.getpid()))
-        self._lock.flush()
+        # Who holds the lock is good to know, but not worth failing for when the disk is full
+        with contextlib.suppress(OSError):
+            self._lock.truncate(0)
+            os.write(self._lock.fileno(), str(os.getpid()).encode())
 
     def close(self) -> None:
         self._lock.close()
@@ -65,13 +67,15 @@ class Store:
         kept = self._files(names[-keep:])
         removed = 0
         for name in names[:-keep]:
-            for file in self._read(name).files() - kept:
-                removed += self.place.remove(file)
+            # First the manifest: what exists names nothing that is gone, whenever a crash comes
+            files = self._read(name).files() - kept
             self.place.remove(name)
+            removed += sum(self.place.remove(file) for file in files)
         return removed
 
     def sweep(self) -> int:
-        """Deletes every segment file no kept manifest names: what a crash left behind."""
+        """Deletes half-written files and segments no kept manifest names: what a crash left behind."""
+        self.place.clean()
         kept = self._files(self._names())
         found = self.place.names("state", ".arrow")
         return sum(self.place.remove(name) for name in found if name not in kept)
