@@ -1,0 +1,225 @@
+"""The command line: `anabranch demo`, `run`, `explain`, `bench`, `version`.
+
+Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
+paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+import anabranch
+from anabranch.demo import Demo, show_results, summary
+from anabranch.engine.run import Run
+from anabranch.errors import AnabranchError
+from anabranch.observe.plan import describe_plan
+from anabranch.observe.terminal import LiveView
+from anabranch.observe.totals import Totals
+from anabranch.observe.watch import JsonView, LineView, SilentView, View, interruptions, watch
+from anabranch.session import Session
+
+if TYPE_CHECKING:
+    from anabranch.spec import Spec
+
+INTERRUPTED = 130
+TRACEBACK = "anabranch.traceback"
+
+
+class Commands(TyperGroup):
+    """Turns Anabranch's errors into a paragraph, for every command below."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AnabranchError as error:
+            if ctx.meta.get(TRACEBACK):
+                traceback.print_exception(error)
+            else:
+                complain(str(error), "red")
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as error:
+            complain("Interrupted. What was committed before stays committed.", "yellow")
+            raise typer.Exit(INTERRUPTED) from error
+
+
+def complain(message: str, style: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(message, style=style, markup=False, highlight=False)
+
+
+def _want_traceback(context: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        context.meta[TRACEBACK] = True
+    return wanted
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+ShowTraceback = Annotated[
+    bool,
+    typer.Option("--traceback", help="Show where an error came from.", callback=_want_traceback),
+]
+InProcess = Annotated[
+    bool, typer.Option("--in-process", help="Without Spark, for trying things out.")
+]
+Ui = Annotated[bool, typer.Option("--ui", help="Open Spark's web pages while the run lasts.")]
+SpecFile = Annotated[
+    Path, typer.Argument(metavar="SPEC.yml", help="Streams, queries, sinks and settings.")
+]
+
+app = typer.Typer(
+    cls=Commands,
+    help="Continuous queries on Spark: columnar, partitioned, exactly once.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+if find_spec("anabranch.bench.cli") is not None:
+    from anabranch.bench.cli import app as bench_app
+
+    app.add_typer(bench_app, name="bench")
+
+
+@app.callback()
+def anywhere(show_traceback: ShowTraceback = False) -> None:
+    """Continuous queries on Spark: columnar, partitioned, exactly once."""
+
+
+@app.command()
+def demo(
+    rows: Annotated[int, typer.Option(min=1, help="How many packets.")] = 2_000_000,
+    out: Annotated[Path, typer.Option(help="Folder for results and checkpoint.")] = Path(
+        "anabranch-demo"
+    ),
+    cores: Annotated[int, typer.Option(min=1, help="Cores for Spark.")] = 2,
+    sites: Annotated[
+        int | None, typer.Option(min=1, help="Sites; by default one per core.")
+    ] = None,
+    as_json: AsJson = False,
+    ui: Ui = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Two million generated packets through three network queries, with a live view."""
+    console, plan = Console(), Demo(rows, out)
+    plan.clear()
+    with _spark(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
+        plan.define(session)
+        view = SilentView() if as_json else _view(console, "anabranch demo", rows)
+        totals, stopped = _follow(lambda: plan.start(session), view, as_json)
+    if as_json:
+        print(json.dumps({**summary(plan, totals), "stopped": stopped}))
+    else:
+        show_results(plan, totals, console)
+    _end(stopped, "The next demo starts anew.")
+
+
+@app.command()
+def run(
+    spec: SpecFile,
+    as_json: AsJson = False,
+    in_process: InProcess = False,
+    ui: Ui = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
+    console, asked = Console(), _read(spec)
+    asked.session(in_process=True).plan()  # Spark takes seconds to start: look for faults before
+    quiet = as_json or in_process
+    with _spark(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
+        view = JsonView(sys.stdout) if as_json else _view(console, f"anabranch run {spec.name}")
+        totals, stopped = _follow(lambda: asked.start(session), view, as_json)
+    if as_json:
+        print(json.dumps({"summary": {**totals.summary(), "stopped": stopped}}))
+    else:
+        _show_end(console, totals)
+    _end(stopped, "With the same checkpoint, the next run goes on from here.")
+
+
+@app.command()
+def explain(spec: SpecFile, as_json: AsJson = False, show_traceback: ShowTraceback = False) -> None:
+    """Show how the queries of a file would run: subqueries, partitioning, outputs."""
+    session = _read(spec).session(in_process=True)
+    if as_json:
+        described = describe_plan(session.plan(), session.sites, session.settings)
+        print(json.dumps(described, indent=1))
+    else:
+        print(session.explain())
+
+
+@app.command()
+def version(as_json: AsJson = False) -> None:
+    """Show the version of Anabranch."""
+    found = anabranch.__version__
+    print(json.dumps({"anabranch": found}) if as_json else f"anabranch {found}")
+
+
+def _read(spec: Path) -> Spec:
+    from anabranch.spec import read_spec  # loads sqlglot, for which --help should not wait
+
+    return read_spec(spec)
+
+
+@contextmanager
+def _spark(
+    console: Console, quiet: bool, ui: bool, start: Callable[[], Session]
+) -> Iterator[Session]:
+    """A session that is stopped in the end; its slow start is shown."""
+    waiting = not quiet and console.is_terminal
+    with console.status("Starting Spark …") if waiting else nullcontext():
+        session = start()
+    try:
+        if ui and session.spark is not None:
+            complain(f"Spark's pages: {session.spark.sparkContext.uiWebUrl}", "dim")
+        yield session
+    finally:
+        session.stop()
+
+
+def _view(console: Console, title: str, goal: int | None = None) -> View:
+    if console.is_terminal:
+        return LiveView(console, title, goal)
+    return LineView(lambda line: print(line, flush=True))
+
+
+def _follow(start: Callable[[], Run], view: View, as_json: bool) -> tuple[Totals, bool]:
+    """Starts a run and shows it to its end; whether it was stopped before."""
+    # Console sinks print: where JSON is asked for, standard output belongs to it alone
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), interruptions() as interrupted:
+        totals = watch(start(), view, interrupted)
+        return totals, interrupted.is_set()
+
+
+def _show_end(console: Console, totals: Totals) -> None:
+    if not totals.epochs:
+        console.print("There was nothing new to read.")
+        return
+    console.print(
+        f"{totals.rows:,} rows in {totals.epochs:,} epochs and {totals.seconds:.1f} s "
+        f"({totals.rate:,.0f} rows/s)",
+        highlight=False,
+    )
+    for sink in totals.last.get("sinks", []):
+        rows = totals.results[sink["query"]]
+        line = f"  {sink['query']}: {rows:,} rows -> {sink['description']}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _end(stopped: bool, what_next: str) -> None:
+    if stopped:
+        complain(f"Stopped after a whole epoch. {what_next}", "yellow")
+        raise typer.Exit(INTERRUPTED)
+
+
+def main() -> None:
+    """The entry of the `anabranch` command."""
+    app()

@@ -1,0 +1,83 @@
+"""Text on its way to a query: the SQL dialect that texts are written in, and where their faults stand.
+
+What a parsed tree means is in `text.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+import sqlglot
+from sqlglot import exp, tokens
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import Parser as SqlParser
+from sqlglot.tokenizer_core import TokenType
+
+from anabranch.errors import LanguageError
+from anabranch.language.expression import Expression, type_of
+
+
+class TextDialect(Dialect):
+    """SQL with hex numbers, `//`, and every function under the name it was written with."""
+
+    NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
+
+    class Tokenizer(tokens.Tokenizer):
+        HEX_STRINGS: ClassVar = [("0x", ""), ("0X", "")]
+        KEYWORDS: ClassVar = {**tokens.Tokenizer.KEYWORDS, "//": TokenType.DIV}
+
+    class Parser(SqlParser):
+        FUNCTIONS: ClassVar = {}
+        NO_PAREN_FUNCTIONS: ClassVar = {}
+        FUNCTION_PARSERS: ClassVar = {"CAST": SqlParser.FUNCTION_PARSERS["CAST"]}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a text may refer to, and what to call the text in messages."""
+
+    text: str
+    schema: Mapping[str, pl.DataType]
+    where: str = "expression"
+
+    def error(self, message: str, at: exp.Expr | int | None = None) -> LanguageError:
+        """The error to raise, with the position of the node (or the offset) in the text."""
+        offset = offset_of(at) if isinstance(at, exp.Expr) else at
+        place = "" if offset is None else f", at {position_of(self.text, offset)}"
+        return LanguageError(f"{self.where} '{self.text}'{place}: {message}")
+
+    def kind(self, expression: Expression) -> pl.DataType:
+        return type_of(expression, self.schema, f"{self.where} '{self.text}'")
+
+
+def parse(scope: Scope) -> exp.Expr:
+    """The text as sqlglot's tree."""
+    if not scope.text.strip():
+        raise scope.error("expected an expression, but the text is empty.")
+    try:
+        return sqlglot.parse_one(scope.text, dialect=TextDialect)
+    except ParseError as error:
+        first: dict[str, Any] = error.errors[0] if error.errors else {}
+        near, line = str(first.get("highlight") or ""), int(first.get("line") or 1)
+        above = sum(len(text) + 1 for text in scope.text.split("\n")[: line - 1])
+        offset = above + int(first.get("col") or 0) - len(near)
+        raise scope.error(f"cannot be understood near '{near}'.", offset) from error
+    except SqlglotError as error:
+        raise scope.error("cannot be understood: is a quote left open?") from error
+
+
+def offset_of(tree: exp.Expr) -> int | None:
+    """Where the node, or the first of its parts that knows, stands in the text."""
+    starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
+    return min(starts, default=None)
+
+
+def position_of(text: str, offset: int) -> str:
+    """`character 7`, with the line where there are several."""
+    before = text[:offset]
+    line, column = before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+    return f"line {line}, character {column}" if "\n" in text.strip() else f"character {offset + 1}"

@@ -1,0 +1,200 @@
+"""A run on the terminal: a live picture of streams, sites and state, drawn from its totals.
+
+`picture` is a pure function; `LiveView` shows it while `watch.py` feeds it.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group, JustifyMethod, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from anabranch.observe.totals import Totals
+
+SPARKS = "▁▂▃▄▅▆▇█"
+EIGHTHS = " ▏▎▍▌▋▊▉"
+MOST_SITES = 8
+BAR_WIDTH = 20
+
+
+def picture(
+    totals: Totals, title: str, elapsed: float, message: str = "", goal: int | None = None,
+    sites: int = MOST_SITES,
+) -> RenderableType:  # fmt: skip
+    """The state of a run: `goal` is the number of rows it will read, if that is known."""
+    head = Text.assemble((title, "bold"), f"  epoch {totals.last.get('batchId', '–')}", ("  ", ""))
+    head.append(f"{elapsed:.0f} s  ")
+    head.append(message, "yellow" if message else "")
+    if not totals.epochs:
+        return Group(head, Text("Waiting for the first epoch …", "dim"))
+    parts: list[RenderableType] = [head, _reach(totals, goal), _rates(totals), Text()]
+    parts += [_streams(totals), Text()]
+    if totals.sites:
+        parts += [_sites(totals, sites), Text()]
+    if totals.last["stateOperators"]:
+        parts += [_state(totals), Text()]
+    parts.append(_results(totals))
+    return Group(*parts)
+
+
+def _reach(totals: Totals, goal: int | None) -> Text:
+    if not goal:
+        return Text(f"{totals.rows:,} rows")
+    text = bar(totals.rows / goal, 2 * BAR_WIDTH)
+    return text.append(f"  {totals.rows:,} of {goal:,} rows", "default not dim")
+
+
+def _rates(totals: Totals) -> Text:
+    text = Text()
+    if totals.rates:
+        text.append(f"{totals.rates[-1]:,.0f} rows/s", "bold cyan")
+        text.append(f" in the last epoch, {totals.rate:,.0f} over all  ")
+        text.append(sparkline(totals.rates), "cyan")
+    return text
+
+
+def bar(share: float, width: int) -> Text:
+    """A part of a whole as a bar, readable without colours, too.
+
+    >>> bar(0.45, 10).plain
+    '████▌░░░░░'
+    """
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, part = divmod(eighths, 8)
+    drawn = "█" * full + (EIGHTHS[part] if part else "")
+    return Text.assemble((drawn, "cyan"), ("░" * (width - len(drawn)), "dim"))
+
+
+def sparkline(values: list[float]) -> str:
+    """The values as small columns, the greatest in full height."""
+    top = max(values, default=0.0) or 1.0
+    return "".join(SPARKS[min(7, int(value / top * 7.99))] for value in values)
+
+
+def _table(totals: Totals, *columns: str) -> Table:
+    """A plain table; the first two columns stand alike in all tables of the picture."""
+    names = [name for name, _, _ in totals.streams()] + list(totals.subqueries)
+    widths = [max(map(len, names), default=0), len(f"{totals.rows:,}")]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
+    for number, column in enumerate(columns):
+        least = widths[number] if number < 2 else None
+        side: JustifyMethod = "left" if number == 0 else "right"
+        table.add_column(column, justify=side, no_wrap=True, min_width=least)
+    return table
+
+
+def _streams(totals: Totals) -> Table:
+    table = _table(totals, "stream", "rows", "late", "bad", "newest", "watermark")
+    for name, metrics, times in totals.streams():
+        bad = metrics["badRowsTotal"] + metrics["badFilesTotal"]
+        table.add_row(
+            name,
+            f"{metrics['rowsTotal']:,}",
+            _alarm(metrics["lateRowsTotal"], "yellow"),
+            _alarm(bad, "red"),
+            _moment(times.get("max"), slice(11, 19)),
+            _moment(times.get("watermark"), slice(0, 19)),
+        )
+    return table
+
+
+def _sites(totals: Totals, most: int) -> RenderableType:
+    table = _table(totals, "site", "rows in", "rows out", "share", "", "busy", "load")
+    table.columns[3].justify = "left"
+    seconds = totals.last["durationMs"]["triggerExecution"] / 1000
+    now = {site["site"]: site["busySeconds"] for site in totals.last["customMetrics"]["sites"]}
+    ranked = sorted(totals.sites, key=lambda site: -totals.sites[site].rows_in)
+    for number in sorted(ranked[:most]):
+        flow, share = totals.sites[number], totals.share(number)
+        table.add_row(
+            str(number),
+            f"{flow.rows_in:,}",
+            f"{flow.rows_out:,}",
+            bar(share, BAR_WIDTH),
+            f"{share:.1%}",
+            f"{flow.busy_seconds:.1f} s",
+            f"{now.get(number, 0.0) / seconds:.0%}" if seconds else "–",
+        )
+    if len(ranked) <= most:
+        return table
+    return Group(table, Text(f"and {len(ranked) - most} sites with fewer rows", "dim"))
+
+
+def _state(totals: Totals) -> Table:
+    table = _table(totals, "subquery", "rows in", "rows out", "state rows", "state", "segments")
+    for part in totals.last["stateOperators"]:
+        flow = totals.subqueries[part["operatorName"]]
+        table.add_row(
+            part["operatorName"],
+            f"{flow.rows_in:,}",
+            f"{flow.rows_out:,}",
+            f"{part['numRowsTotal']:,}",
+            in_bytes(part["memoryUsedBytes"]),
+            str(part["customMetrics"]["segments"]),
+        )
+    return table
+
+
+def _results(totals: Totals) -> Text:
+    text = Text("results  ", "dim")
+    for number, (query, rows) in enumerate(totals.results.items()):
+        text.append(f"{', ' if number else ''}{query} ", "")
+        text.append(f"{rows:,}", "bold green" if rows else "")
+    return text
+
+
+def _alarm(count: int, style: str) -> Text:
+    return Text(f"{count:,}", style if count else "")
+
+
+def _moment(value: Any, part: slice) -> str:
+    """A point in event time: a number as it is, of a timestamp the part that is wanted."""
+    if value is None:
+        return "–"
+    text = str(value)
+    return text[part].replace("T", " ") if text[10:11] == "T" else text
+
+
+def in_bytes(count: float) -> str:
+    """A size that people read: 3.4 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return ""
+
+
+class LiveView:
+    """The picture, redrawn in place; it stays on the screen when the run has ended."""
+
+    def __init__(self, console: Console, title: str, goal: int | None = None) -> None:
+        self._title, self._goal = title, goal
+        self._began = time.monotonic()
+        self._console = console
+        self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
+        """Nothing of its own: the next tick shows the new totals."""
+
+    def tick(self, totals: Totals, message: str) -> None:
+        elapsed = time.monotonic() - self._began
+        fixed = 15 + len(totals.last.get("stateOperators", []))
+        room = max(2, self._console.height - fixed)
+        self._live.transient = not totals.epochs  # a run without epochs leaves no picture
+        drawn = picture(totals, self._title, elapsed, message, self._goal, min(room, MOST_SITES))
+        self._live.update(drawn, refresh=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._live.stop()

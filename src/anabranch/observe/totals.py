@@ -1,0 +1,125 @@
+"""A run added up from its progress reports: what views show and summaries say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+RECENT_RATES = 20
+
+
+@dataclass
+class Flow:
+    """Rows that went into a site or a subquery and came out of it, and the time it took."""
+
+    rows_in: int = 0
+    rows_out: int = 0
+    busy_seconds: float = 0.0
+
+    def add(self, rows_in: int, rows_out: int, busy_seconds: float = 0.0) -> None:
+        self.rows_in += rows_in
+        self.rows_out += rows_out
+        self.busy_seconds += busy_seconds
+
+
+@dataclass
+class Totals:
+    """The sum of the reports given to `add`, in the order of their epochs."""
+
+    epochs: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    first_rows: int = 0
+    first_seconds: float = 0.0
+    sites: dict[int, Flow] = field(default_factory=dict)
+    subqueries: dict[str, Flow] = field(default_factory=dict)
+    results: dict[str, int] = field(default_factory=dict)
+    rates: list[float] = field(default_factory=list)
+    """Rows per second of the last epochs that had input."""
+    last: dict[str, Any] = field(default_factory=dict)
+    """The newest report; empty before the first."""
+
+    def add(self, progress: dict[str, Any]) -> None:
+        """Counts one epoch."""
+        rows = int(progress["numInputRows"])
+        seconds = progress["durationMs"]["triggerExecution"] / 1000
+        if self.epochs == 0:
+            self.first_rows, self.first_seconds = rows, seconds
+        self.epochs += 1
+        self.rows += rows
+        self.seconds += seconds
+        if rows:
+            rate = float(progress["processedRowsPerSecond"])
+            self.rates = [*self.rates, rate][-RECENT_RATES:]
+        for site in progress["customMetrics"]["sites"]:
+            flow = self.sites.setdefault(site["site"], Flow())
+            flow.add(site["rowsIn"], site["rowsOut"], site["busySeconds"])
+        for part in progress["stateOperators"]:
+            flow = self.subqueries.setdefault(part["operatorName"], Flow())
+            flow.add(part["customMetrics"]["rowsIn"], part["customMetrics"]["rowsOut"])
+        for sink in progress["sinks"]:
+            known = self.results.get(sink["query"], 0)
+            self.results[sink["query"]] = known + sink["numOutputRows"]
+        self.last = progress
+
+    @property
+    def rate(self) -> float:
+        """Rows per second over all epochs, the first with its warm-up included."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+    @property
+    def warm_rate(self) -> float:
+        """Rows per second without the first epoch, in which Spark starts its workers."""
+        rest = self.seconds - self.first_seconds
+        return (self.rows - self.first_rows) / rest if rest > 0 else 0.0
+
+    def share(self, site: int) -> float:
+        """The part of all rows that one site received."""
+        whole = sum(total.rows_in for total in self.sites.values())
+        return self.sites[site].rows_in / whole if whole else 0.0
+
+    def streams(self) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+        """Each stream with its counters and its event time after the newest epoch."""
+        times = self.last.get("eventTime", {})
+        sources = self.last.get("sources", [])
+        return [
+            (
+                source["description"],
+                source["customMetrics"],
+                times if len(sources) == 1 else times.get(source["description"], {}),
+            )
+            for source in sources
+        ]
+
+    def summary(self) -> dict[str, Any]:
+        """The run as one JSON object, with the field names of progress where they fit."""
+        return {
+            "epochs": self.epochs,
+            "numInputRows": self.rows,
+            "seconds": round(self.seconds, 3),
+            "rowsPerSecond": round(self.rate),
+            "rowsPerSecondWarm": round(self.warm_rate),
+            "eventTime": self.last.get("eventTime", {}),
+            "sources": [
+                {"description": name, **{key: metrics[key] for key in metrics if key != "bad"}}
+                for name, metrics, _ in self.streams()
+            ],
+            "sites": [
+                {
+                    "site": number,
+                    "rowsIn": total.rows_in,
+                    "rowsOut": total.rows_out,
+                    "share": round(self.share(number), 4),
+                    "busySeconds": round(total.busy_seconds, 3),
+                }
+                for number, total in sorted(self.sites.items())
+            ],
+            "stateOperators": [
+                {key: part[key] for key in ("operatorName", "numRowsTotal", "memoryUsedBytes")}
+                for part in self.last.get("stateOperators", [])
+            ],
+            "sinks": [
+                {**sink, "numOutputRows": self.results[sink["query"]]}
+                for sink in self.last.get("sinks", [])
+            ],
+        }

@@ -1,0 +1,149 @@
+"""Following a run to its end: new reports are added up and handed to a view; Ctrl-C ends it cleanly."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType, TracebackType
+from typing import Any, Protocol, Self, TextIO
+
+from anabranch.engine.run import Run
+from anabranch.errors import AnabranchError
+from anabranch.observe.terminal import in_bytes
+from anabranch.observe.totals import Totals
+
+POLL_SECONDS = 0.1
+STOPPING = "stopping after the epoch under way (Ctrl-C again: at once)"
+
+
+class View(Protocol):
+    """Something that shows a run."""
+
+    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
+        """Called once for each epoch."""
+
+    def tick(self, totals: Totals, message: str) -> None:
+        """Called several times a second."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...  # fmt: skip
+
+
+class LineView:
+    """A line for each epoch: for logs and pipes."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._message = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
+        self._write(epoch_line(progress, totals))
+
+    def tick(self, totals: Totals, message: str) -> None:
+        if message and message != self._message:
+            self._write(message)
+        self._message = message
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        pass
+
+
+class JsonView(LineView):
+    """A JSON object for each epoch; the message goes to standard error."""
+
+    def __init__(self, output: TextIO) -> None:
+        super().__init__(lambda line: print(line, file=sys.stderr, flush=True))
+        self._output = output
+
+    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
+        print(json.dumps(progress), file=self._output, flush=True)
+
+
+class SilentView(JsonView):
+    """Nothing until the end."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+
+    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
+        pass
+
+
+def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
+    """An epoch in one line."""
+    state = progress["stateOperators"]
+    rows = sum(part["numRowsTotal"] for part in state)
+    size = in_bytes(sum(part["memoryUsedBytes"] for part in state))
+    streams = totals.streams()
+    marks = [f"{name} {times.get('watermark')}" for name, _, times in streams]
+    late = sum(metrics["lateRowsTotal"] for _, metrics, _ in streams)
+    return (
+        f"epoch {progress['batchId']}: {progress['numInputRows']:,} rows in "
+        f"{progress['durationMs']['triggerExecution'] / 1000:.2f} s "
+        f"({progress['processedRowsPerSecond']:,.0f} rows/s); watermark {', '.join(marks)}; "
+        f"late {late:,}; state {rows:,} rows, {size}; "
+        f"results {', '.join(f'{query} {count:,}' for query, count in totals.results.items())}"
+    )
+
+
+def watch(run: Run, view: View, interrupted: threading.Event) -> Totals:
+    """Shows the run until it has ended; raises the error that ended it, if one did."""
+    totals, seen = Totals(), -1
+    stopper: threading.Thread | None = None
+    with view:
+        active = True
+        while active:
+            with suppress(AnabranchError):  # raised below, once all reports have been read
+                run.await_termination(POLL_SECONDS)
+            active = run.is_active
+            for progress in run.recent_progress:
+                if progress["batchId"] > seen:
+                    seen = progress["batchId"]
+                    totals.add(progress)
+                    view.epoch(progress, totals)
+            if interrupted.is_set() and stopper is None:
+                stopper = threading.Thread(target=run.stop, daemon=True)
+                stopper.start()
+            view.tick(totals, STOPPING if stopper and active else "")
+    if stopper:
+        stopper.join()
+    run.await_termination()
+    return totals
+
+
+@contextmanager
+def interruptions() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C (or SIGTERM) sets; the second one interrupts as usual.
+
+    To be entered after Spark's start, whose own handler would cancel the epoch under way.
+    """
+    interrupted = threading.Event()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+        interrupted.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupted
+        return
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield interrupted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

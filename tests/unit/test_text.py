@@ -1,0 +1,244 @@
+"""Texts become the same trees as the builder's, compute what SQL says, and are refused with a place."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+
+from anabranch.errors import LanguageError
+from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.expression import FUNCTIONS, Literal, to_polars
+from anabranch.language.graph import Ordered, tumble_size
+from anabranch.language.text import NAMED_FUNCTIONS, read_expression, read_named
+from anabranch.language.text_aggregate import read_aggregate
+
+ROWS = pl.DataFrame(
+    {
+        "time": [0, 59, 60, -1, 3600, None],
+        "flags": pl.Series([0, 1, 41, 16, 255, None], dtype=pl.Int16),
+        "len": [40, 1500, None, 7, -7, 3],
+        "price": [0.5, 2.0, None, -3.25, 1e9, 0.0],
+        "name": ["ada", "Bob", None, "", "it's", "x%y"],
+        "open": [True, False, None, True, False, None],
+        "moment": [dt.datetime(2026, 1, 31, 23, 59), None, *[dt.datetime(2020, 2, 29, 1, 2)] * 4],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("time/60", "time // 60"),
+        ("time // 60", "time // 60"),
+        ("price/60", "price / 60"),
+        ("time/60.0", "time / 60.0"),
+        ("(time + len)/2", "(time + len) // 2"),
+        ("flags & 0xFFF0", "flags & 65520"),
+        ("1_000_000", "1000000"),
+        ("- 5", "-5"),
+        ("-time", "-time"),
+        ("NOT open AND len > 0", "NOT (open) & (len > 0)"),
+        ("time BETWEEN 1 AND 2", "(time >= 1) & (time <= 2)"),
+        ("len IN (1, -2, NULL)", "len IN (1, -2, NULL)"),
+        ("name NOT IN ('a')", "NOT (name IN ('a'))"),
+        ("len IS NULL", "len IS NULL"),
+        ("len IS NOT NULL", "len IS NOT NULL"),
+        ("CASE WHEN len > 9 THEN 'big' END", "CASE WHEN len > 9 THEN 'big' ELSE NULL END"),
+        ("case flags when 2 then 1 else 0 end", "CASE WHEN flags = 2 THEN 1 ELSE 0 END"),
+        ("CAST(len AS double)", "CAST(len AS float64)"),
+        ("len::bigint", "CAST(len AS int64)"),
+        ("cast(len as uint8)", "CAST(len AS uint8)"),
+        ("name || '!'", "CONCAT(name, '!')"),
+        ("len != 3", "len <> 3"),
+        ("len == 3", "len = 3"),
+        ('"len" + 1', "len + 1"),
+        ("Upper(name)", "UPPER(name)"),
+        ("flags & (1 | 8)", "flags & (1 | 8)"),
+        ("flags & 1 & 8", "(flags & 1) & 8"),
+    ],
+)
+def test_tree(text: str, tree: str) -> None:
+    assert str(read_expression(text, ROWS.schema)) == tree
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "time + 1", "time - len", "time * 2", "abs(len) % 7 + 1", "price / 2", "abs(len) // 60",
+        "flags & 12", "flags | 3", "xor(flags, 5)|flags ^ 5", "flags << 2", "flags >> 1", "-len",
+        "len = 7", "len <> 7", "len < 7", "len <= 7", "len > 7", "len >= 7",
+        "open AND len > 0", "open OR len > 0", "NOT open", "open AND NULL", "open OR NULL",
+        "len IN (7, 3)", "len IN (7, NULL)", "len NOT IN (7, 3)", "len NOT IN (7, NULL)",
+        "len BETWEEN 3 AND 40", "len NOT BETWEEN 3 AND 40", "len IS NULL", "len IS NOT NULL",
+        "CASE WHEN len > 39 THEN 'big' WHEN len > 5 THEN 'small' END",
+        "CASE flags WHEN 41 THEN 1 WHEN 0 THEN 2 ELSE 3 END",
+        "CAST(len AS double)", "CAST(flags AS bigint) + 100000", "name || '-' || name",
+        "coalesce(len, time, 5)", "abs(len)", "floor(price)", "ceil(price)", "sqrt(abs(price))",
+        "upper(name)", "lower(name)", "length(name)", "substring(name, 2, 1)",
+        "starts_with(name, 'a')", "contains(name, '%')", "concat(name, '-')",
+        "year(moment)", "month(moment)", "day(moment)", "hour(moment)", "minute(moment)",
+        "moment >= TIMESTAMP '2026-01-31 00:00:00'", "CAST(moment AS date) = DATE '2020-02-29'",
+        "name = 'it''s'", "0x29 = flags|41 = flags",
+    ],
+)  # fmt: skip
+def test_same_as_duckdb(text: str) -> None:
+    """One text for both, or `duckdb's|ours` where the dialects differ."""
+    theirs, _, ours = text.partition("|") if text[0] in "x0" else (text, "", text)
+    theirs, ours = (ours, theirs) if text[0] == "0" else (theirs, ours)
+    mine = ROWS.select(value=to_polars(read_expression(ours, ROWS.schema)))["value"].to_list()
+    rows = ROWS.to_arrow()  # noqa: F841 - DuckDB reads it by its name
+    oracle = [row[0] for row in duckdb.sql(f"SELECT {theirs} FROM rows").fetchall()]
+    if text.startswith("concat"):  # DuckDB's function skips NULL, its operator does not
+        oracle = [value if name is not None else None for value, name in zip(oracle, ROWS["name"],
+                                                                             strict=True)]  # fmt: skip
+    assert mine == oracle
+
+
+def test_integer_division_is_floor_division_below_zero() -> None:
+    minutes = ROWS.select(to_polars(read_expression("time/60", ROWS.schema)))["time"].to_list()
+    assert minutes == [0, 0, 1, -1, 60, None]
+
+
+def test_division_by_a_constant_is_recognised_as_a_window() -> None:
+    for text in ("time/60", "time // 60", "time / 0x3C"):
+        assert tumble_size(read_expression(text, ROWS.schema), Ordered("time", False)) == 60
+
+
+def test_names() -> None:
+    assert read_named("time/60 AS tb", ROWS.schema).name == "tb"
+    assert read_named('len as "a b"', ROWS.schema).name == "a b"
+    assert read_named("len", ROWS.schema).name == "len"
+    assert read_named("len + 1", ROWS.schema).name == "len + 1"
+
+
+def test_dates_become_constants() -> None:
+    for text, value in (
+        ("DATE '2026-01-31'", dt.date(2026, 1, 31)),
+        ("TIMESTAMP '2026-01-31 10:00:00'", dt.datetime(2026, 1, 31, 10)),
+    ):
+        found = read_expression(text, ROWS.schema)
+        assert isinstance(found, Literal)
+        assert found.value == value
+
+
+def test_every_named_function_can_be_called() -> None:
+    samples = {"name": "name", "number": "price", "time": "moment"}
+    arguments: dict[str, str] = dict.fromkeys(("year", "month", "day", "hour", "minute"), "time")
+    arguments |= dict.fromkeys(("abs", "round", "floor", "ceil", "sqrt"), "number")
+    extra = {"substring": ", 1, 2", "starts_with": ", 'a'", "contains": ", 'a'"}
+    for name in NAMED_FUNCTIONS:
+        column = samples[arguments.get(name, "name")]
+        read_expression(f"{name}({column}{extra.get(name, '')})", ROWS.schema)
+    assert set(NAMED_FUNCTIONS) < set(FUNCTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "call"),
+    [
+        ("count(*) AS cnt", "cnt", "COUNT(*)"),
+        ("COUNT(len) AS n", "n", "COUNT(len)"),
+        ("count(DISTINCT name) AS names", "names", "COUNT_DISTINCT(name)"),
+        ("sum(len * 8) AS bits", "bits", "SUM(len * 8)"),
+        ("min(len) AS least", "least", "MIN(len)"),
+        ("bit_or(flags) AS flags", "flags", "BIT_OR(flags)"),
+        ("first(name) AS a", "a", "FIRST(name)"),
+        ("last(name) AS a", "a", "LAST(name)"),
+        ("approx_distinct(name) AS a", "a", "APPROX_DISTINCT(name, 1024)"),
+        ("approx_distinct(name, 64) AS a", "a", "APPROX_DISTINCT(name, 64)"),
+        ("approx_quantile(len, 0.5) AS a", "a", "APPROX_QUANTILE(len, 0.5)"),
+    ],
+)
+def test_aggregate(text: str, name: str, call: str) -> None:
+    found = read_aggregate(text, ROWS.schema)
+    assert isinstance(found, NamedAggregate)
+    assert (found.name, str(found.call)) == (name, call)
+
+
+def test_aggregate_without_a_name() -> None:
+    assert isinstance(read_aggregate("sum(len)", ROWS.schema), AggregateCall)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lenn > 0", "at character 1: column 'lenn' is not found. Did you mean 'len'?"),
+        ("time + lenn", "at character 8: column 'lenn'"),
+        ("len >> > 0", "at character 8: cannot be understood near '>'"),
+        ("len > 'a", "is a quote left open?"),
+        ("", "the text is empty"),
+        ("len > 0 AND name LIKE 'a%'", "at character 13: LIKE is not available. There are the"),
+        ("len > (SELECT 1)", "SUBQUERY is not available"),
+        ("len IN (SELECT 1)", "IN is not available"),
+        ("sum(len) OVER (PARTITION BY name)", "WINDOW is not available"),
+        ("INTERVAL '1' DAY", "INTERVAL is not available"),
+        ("len; time", "BLOCK is not available"),
+        ("uper(name)", "at character 1: there is no function 'uper'. Did you mean 'upper'?"),
+        ("upper(name, 2)", "UPPER takes 1 argument, got 2"),
+        ("substring(name, 2)", "SUBSTRING takes 3 arguments, got 2"),
+        ("coalesce()", "COALESCE takes one or more arguments, got 0"),
+        ("len + sum(time)", "at character 7: SUM is an aggregate"),
+        ("tcp.len", "write 'len' without 'tcp.'"),
+        ("len IN (time)", "IN needs a list of constants"),
+        ("len AND open", "at character 1: AND needs a condition, but len is Int64"),
+        ("NOT len", "NOT needs a condition"),
+        ("open & open", "& needs an integer, but open is Boolean"),
+        ("~name", "~ needs an integer"),
+        ("flags & 1 | 8", "different bit operators meet"),
+        ("CAST(len AS decimal(3, 2))", "there is no type 'decimal(3, 2)'"),
+        ("CAST(len AS int46)", "there is no type 'int46'. Did you mean 'int64'?"),
+        ("DATE '2026-02-30'", "'2026-02-30' is not a date"),
+        ("99999999999999999999", "does not fit 64 bits"),
+        ("len AS x", "a name ('x') has no use here"),
+        ("abs(name) / 2", "cannot be computed from name String"),
+    ],
+)  # fmt: skip
+def test_refusals(text: str, message: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        read_expression(text, ROWS.schema, "query 'q', where")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("query 'q', where")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("len", "COLUMN is not an aggregate"),
+        ("summ(len) AS x", "there is no aggregate 'summ'. Did you mean 'sum'?"),
+        ("sum(len) / count(*) AS x", "DIV is not an aggregate"),
+        ("sum(DISTINCT len) AS x", "DISTINCT is available in COUNT only"),
+        ("sum() AS x", "SUM takes 1 argument, got 0"),
+        ("sum(len, time)", "SUM takes 1 argument, got 2"),
+        ("approx_quantile(len)", "APPROX_QUANTILE takes 2 arguments, got 1"),
+        ("approx_quantile(len, time)", "second argument of APPROX_QUANTILE must be a number"),
+        ("approx_distinct(len, 0.5)", "must be a whole number"),
+        ("approx_quantile(len, 2)", "a fraction from 0 to 1"),
+        ("sum(lenn)", "column 'lenn' is not found"),
+    ],
+)
+def test_aggregate_refusals(text: str, message: str) -> None:
+    with pytest.raises(LanguageError) as caught:
+        read_aggregate(text, ROWS.schema)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["len bytes", "1a", "len x"])
+def test_a_name_needs_as(text: str) -> None:
+    with pytest.raises(LanguageError, match="expected an operator or AS before"):
+        read_named(text, ROWS.schema)
+
+
+def test_position_in_several_lines() -> None:
+    text = "len > 0\n  AND lenn > 1"
+    with pytest.raises(LanguageError, match="line 2, character 7: column 'lenn'"):
+        read_expression(text, ROWS.schema)
+    with pytest.raises(LanguageError, match="line 2, character 15: cannot be understood"):
+        read_expression("len > 0\n  AND len > * 1", ROWS.schema)
+
+
+def test_any_schema_will_do() -> None:
+    schema: dict[str, Any] = {"end": pl.Int64(), "start": pl.Int64(), "rows": pl.Int64()}
+    assert str(read_expression("end - start + rows", schema)) == "(end - start) + rows"
