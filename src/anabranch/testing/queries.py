@@ -1,0 +1,352 @@
+"""Random queries over streams with the columns of `cases.SCHEMA`: every window, every aggregate.
+
+What cannot be compared exactly is not asked for: no condition on a variance, whose last digits depend on
+the order of summing, and nothing that depends on the order of rows where that is not defined.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from anabranch.language.aggregate import (
+    AggregateCall,
+    NamedAggregate,
+    UserAggregate,
+    approx_distinct,
+    approx_quantile,
+    avg,
+    bit_and,
+    bit_or,
+    bit_xor,
+    count,
+    count_distinct,
+    first,
+    last,
+    max_,
+    min_,
+    stddev,
+    sum_,
+    var,
+)
+from anabranch.language.builder import Key, Query, count_window, hop, session_window, tumble
+from anabranch.language.expression import Expression, Named, call, col, when
+from anabranch.language.window import END, START
+from anabranch.testing.sql import quantile_columns
+
+T = TypeVar("T")
+Asking: TypeAlias = Callable[[Expression], AggregateCall]
+Columns: TypeAlias = "list[str | Expression | Named]"
+
+
+class Chooser(Protocol):
+    """Makes the decisions of a random case."""
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+
+    def choice(self, options: Sequence[T]) -> T:
+        """One of the options; the first is the simplest."""
+
+    def flag(self, chance: float = 0.5) -> bool:
+        """True with about this chance."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The type of the ordered attribute and the unit its times are drawn in."""
+
+    kind: pl.DataType
+    unit: str = ""
+    factor: int = 1
+    """How many of the engine's units, microseconds for timestamps, one of these is."""
+
+    def length(self, size: int) -> int | str:
+        return f"{size} {self.unit}" if self.unit else size
+
+
+def _add_twice(states: pa.Array, values: pa.Array, groups: pa.Array) -> pa.Array:
+    return _add(states, pc.multiply(pc.fill_null(values, 0).cast(pa.int64()), 2), groups)
+
+
+def _add(states: pa.Array, parts: pa.Array, groups: pa.Array) -> pa.Array:
+    table = pa.table({"group": groups, "part": parts}).group_by("group", use_threads=False)
+    return pc.add(states, table.aggregate([("part", "sum")])["part_sum"].combine_chunks())
+
+
+DOUBLED = UserAggregate(
+    "doubled", lambda: 0, _add_twice, _add, lambda states: pc.add(states, 1), pa.int64(), pa.int64()
+)
+USER_SQL = {"doubled": "2 * coalesce(sum({}), 0) + 1"}
+"""The user aggregates of random queries, as the oracle wants them."""
+
+IN_ORDER: tuple[Asking, ...] = (first, last)
+OF_ANYTHING: tuple[Asking, ...] = (count, count_distinct, approx_distinct, min_, max_)
+OF_NUMBERS: tuple[Asking, ...] = (
+    sum_, avg, var, stddev, lambda x: approx_quantile(x, 0.5),
+    lambda x: approx_quantile(x, 0.0), lambda x: approx_quantile(x, 0.9),
+)  # fmt: skip
+OF_INTEGERS: tuple[Asking, ...] = (bit_or, bit_and, bit_xor, DOUBLED)
+ROUNDED = (avg, var, stddev)
+
+
+@dataclass
+class QueryMaker:
+    """Draws queries; one maker for all queries of a case."""
+
+    chooser: Chooser
+    keys: Sequence[str]
+    """Columns of the streams that make good keys."""
+    wide: set[str]
+    """Columns with values too large, or NaN, for a variance that agrees in nine digits."""
+    clock: Clock
+    inexact: set[str] = field(default_factory=set)
+    """Columns whose last digits depend on the order of summing."""
+    _names: int = 0
+
+    def name(self) -> str:
+        self._names += 1
+        return f"q{self._names}"
+
+    def length(self) -> int | str:
+        return self.clock.length(self.chooser.choice([5, 1, 2, 3, 7, 10, 30]))
+
+    def usable(self, query: Query) -> dict[str, pl.DataType]:
+        """The columns to compute with; for quantiles the oracle has lists."""
+        no = {*quantile_columns(query.node), *self.inexact}
+        return {name: kind for name, kind in query.node.schema.items() if name not in no}
+
+    def of_kind(self, query: Query, *kinds: pl.DataType) -> list[Expression]:
+        usable = self.usable(query).items()
+        return [col(name) for name, kind in usable if kind in kinds and name not in self.wide]
+
+    # -- steps without state ----------------------------------------------------------------------
+
+    def stateless(self, query: Query, keep: Sequence[str], select: bool = True) -> Query:
+        """The query with up to two filters and projections; the columns in `keep` stay."""
+        for _ in range(self.chooser.choice([0, 0, 1, 2])):
+            match self.chooser.choice(["where", "case", "select"] if select else ["where", "case"]):
+                case "where":
+                    query = query.where(self.predicate(query))
+                case "case":
+                    number = self.chooser.integer(1, 3)
+                    parts = query.case(*(self.predicate(query) for _ in range(number)))
+                    query = self.chooser.choice(parts)
+                case _:
+                    query = self.select(query, keep)
+        return query
+
+    def select(self, query: Query, keep: Sequence[str]) -> Query:
+        columns: Columns = [
+            name for name in query.node.schema if name in keep or self.chooser.flag(0.8)
+        ]
+        for _ in range(self.chooser.integer(0 if columns else 1, 2)):
+            columns.append(self.scalar(query).alias(self.name()))
+        return query.select(*columns)
+
+    def predicate(self, query: Query) -> Expression:
+        simple = self._comparison(query)
+        match self.chooser.choice(["simple", "simple", "and", "or", "not"]):
+            case "and":
+                return simple & self._comparison(query)
+            case "or":
+                return simple | self._comparison(query)
+            case "not":
+                return ~simple
+        return simple
+
+    def _comparison(self, query: Query) -> Expression:
+        usable = self.usable(query)
+        if not usable:
+            return call("coalesce", True)
+        name = self.chooser.choice(list(usable))
+        column, kind = col(name), usable[name]
+        number = self.chooser.integer(-3, 8)
+        options = [column.is_not_null(), column.is_null()]
+        if kind.is_integer() or kind.is_float():
+            options = [
+                column >= number,
+                column < number + 3,
+                column.between(number - 5, number + 5),
+            ]
+        if kind == pl.Int64:
+            options += [column % 3 == 1, (column & 3) != 2, column.is_in([0, 1, number])]
+            options += [column.is_in([number, None]), column != number, column // 4 == 0]
+        if kind == pl.String:
+            options += [column == "a", column >= "A", call("starts_with", column, "a")]
+            options += [call("length", column) > 1, column.is_in(["a", "abc", "ü"])]
+        if kind == pl.Boolean:
+            options.append(column)
+        if kind == pl.Date:
+            options += [column > dt.date(1970, 1, 1), call("year", column) == 1969]
+        return self.chooser.choice(options)
+
+    def scalar(self, query: Query) -> Expression:
+        """A computed value."""
+        options: list[Expression] = []
+        for x in self.of_kind(query, pl.Int64()):
+            options += [x + 3, x * 2 - 1, x // 3, x % 5, x & 7, x ^ 3, -x, x >> 1, x << 2, ~x]
+            options += [call("abs", x), call("coalesce", x, 0), x / 4, x.cast("float64")]
+            options.append(when((x > 0, "more"), (x == 0, "none"), otherwise="less"))
+        for x in self.of_kind(query, pl.Float64()):
+            options += [x * 2.0, x // 2.0, call("floor", x), call("round", x), x > 0.5]
+        for x in self.of_kind(query, pl.String()):
+            options += [call("concat", x, "-", x), call("substring", x, 1, 2), call("length", x)]
+        for x in self.of_kind(query, pl.Date()):
+            options += [call("month", x), x.cast("string")]
+        return self.chooser.choice(options) if options else call("coalesce", 1)
+
+    # -- stateful operators -----------------------------------------------------------------------
+
+    def some_keys(self, query: Query) -> Columns:
+        ordered = query.node.ordered
+        no = {START, END, ordered.column if ordered else ""}
+        known = [name for name in self.usable(query) if name not in no]
+        known = [name for name in known if name in self.keys] or known
+        keys: Columns = []
+        for _ in range(self.chooser.integer(0, min(3, len(known)))):
+            keys.append(known.pop(self.chooser.integer(0, len(known) - 1)))
+        whole = [x for x in self.of_kind(query, pl.Int64()) if str(x) not in no]
+        if whole and self.chooser.flag(0.2):
+            keys.append((self.chooser.choice(whole) & 1).alias(self.name()))
+        return keys
+
+    def aggregates(self, query: Query, in_order: bool) -> list[NamedAggregate]:
+        found = [count().alias(self.name())] if self.chooser.flag(0.6) else []
+        schema = query.node.schema
+        names = [*self.usable(query), *(name for name in schema if name in self.inexact)]
+        for _ in range(self.chooser.integer(0 if found else 1, 5) if names else 0):
+            name = self.chooser.choice(names)
+            asked = self.chooser.choice(self._fitting(name, schema[name], in_order))
+            own = self.name()
+            found.append(asked(col(name)).alias(own))
+            if name in self.inexact or asked in ROUNDED:
+                self.inexact.add(own)
+            if name in self.wide:
+                self.wide.add(own)
+        return found
+
+    def _fitting(self, name: str, kind: pl.DataType, in_order: bool) -> list[Asking]:
+        """What can be asked of a column."""
+        if name in self.inexact:
+            return [sum_, avg, min_, max_]
+        options = [*OF_ANYTHING, *(IN_ORDER if in_order else ())]
+        if kind.is_decimal():
+            options.append(sum_)
+        if kind.is_integer() or kind.is_float():
+            options += [f for f in OF_NUMBERS if f not in (var, stddev) or name not in self.wide]
+        if kind.is_integer():
+            options += OF_INTEGERS * 2
+        return options
+
+    def window(self, query: Query, kinds: Sequence[str]) -> Key:
+        ordered = query.node.ordered
+        assert ordered
+        kind = self.chooser.choice(kinds)
+        if kind == "index" and query.node.schema[ordered.column].is_integer():
+            size = self.chooser.choice([5, 1, 2, 10, 30])
+            return (col(ordered.column) // size).alias(self.name())
+        match kind:
+            case "hop":
+                return hop(self.length(), self.length())
+            case "session":
+                return session_window(self.length())
+            case "rows":
+                return count_window(self.chooser.integer(1, 5), self.chooser.integer(1, 7))
+        return tumble(self.length())
+
+    def final(self, query: Query, in_order: bool) -> tuple[Query, list[str]]:
+        """Aggregates over a window, and the keys that with the time name a row; none for ROWS."""
+        kinds = ["index", "tumble", "hop", "session", *(("rows",) if in_order else ())]
+        window = self.window(query, kinds)
+        keys = self.some_keys(query)
+        made = query.group_by(window, *keys).agg(*self.aggregates(query, in_order))
+        names = [key.name if isinstance(key, Named) else str(key) for key in keys]
+        return made, names
+
+    def update(self, query: Query, in_order: bool) -> Query:
+        """Aggregates emitted with every change, over a window or over everything."""
+        keys: list[Any] = self.some_keys(query)
+        if query.node.ordered and self.chooser.flag():
+            keys.insert(0, self.window(query, ["index", "tumble"]))
+        return query.group_by(*keys).agg(*self.aggregates(query, in_order), emit="update")
+
+    def history(self, query: Query, keys: Sequence[str] | None = None) -> Query:
+        """Every row with aggregates over the last rows of its group."""
+        by = self.some_keys(query) if keys is None else list(keys)
+        size = self.chooser.integer(1, 6)
+        return query.history(*by, rows=size).agg(*self.aggregates(query, in_order=True))
+
+    # -- whole query sets ---------------------------------------------------------------------------
+
+    def query_set(self, inputs: Sequence[Query]) -> dict[str, Query]:
+        """Some queries over all inputs; they read each other, or each keeps to its own input."""
+        if len(inputs) > 1 and self.chooser.flag(0.3):
+            sets = [self._over(source) for source in inputs]
+            return {
+                f"{name}{n}": query
+                for n, queries in enumerate(sets)
+                for name, query in queries.items()
+            }
+        source = inputs[0]
+        if len(inputs) > 1:
+            parts = [self.stateless(part, [], select=False) for part in inputs]
+            source = parts[0].union(*parts[1:])
+        elif self.chooser.flag(0.15):
+            yes, no = source.case(self.predicate(source))
+            source = yes.union(no)
+        if self.chooser.flag(0.1):
+            return {"mixed": self._mixed(source)}
+        return self._over(source)
+
+    def _over(self, source: Query) -> dict[str, Query]:
+        """One to four queries over one source."""
+        chooser = self.chooser
+        source = self.stateless(source, ["time"])
+        match chooser.choice(["final", "final", "final", "history", "update", "plain"]):
+            case "plain":
+                return {"plain": source}
+            case "update":
+                changes = self.update(source, in_order=True)
+                queries = {"changes": self.stateless(changes, [])}
+                if chooser.flag(0.3):
+                    queries["recount"] = self.update(changes, in_order=False)
+                return queries
+            case "history":
+                return self._above({"history": self.history(source)}, 1)
+        base, keys = self.final(source, in_order=True)
+        queries = {"base": base}
+        if chooser.flag(0.3) and "ROWS" not in base.node.signature:
+            queries["trend"] = self.history(base, keys)
+        return self._above(queries, chooser.choice([0, 1, 2]))
+
+    def _above(self, queries: dict[str, Query], levels: int) -> dict[str, Query]:
+        """With queries over these, each over one of those before it."""
+        for number in range(levels):
+            read = self.chooser.choice(list(queries.values()))
+            assert read.node.ordered
+            read = self.stateless(read, [read.node.ordered.column])
+            if number == levels - 1 and self.chooser.flag(0.2):
+                queries[f"above{number}"] = self.update(read, in_order=False)
+            else:
+                queries[f"above{number}"], _ = self.final(read, in_order=False)
+        last = list(queries)[-1]
+        queries[last] = self.stateless(queries[last], [])
+        return queries
+
+    def _mixed(self, source: Query) -> Query:
+        """An aggregate over rows of a stream together with results of another aggregate."""
+        window = self.window(source, ["tumble", "hop", "session"])
+        counted = source.group_by(window, "i").agg(count().alias("v"))
+        assert counted.node.ordered
+        kind = source.node.schema["time"]
+        results = counted.select(col(counted.node.ordered.column).alias("time"), "i", "v")
+        if results.node.schema["time"] != kind:
+            return counted
+        return self.final(results.union(source.select("time", "i", "v")), in_order=False)[0]

@@ -1,0 +1,85 @@
+"""A source for tests: frames in memory, one for each epoch.
+
+>>> import polars as pl
+>>> source = EpochSource([pl.DataFrame({"time": [1, 2]}), pl.DataFrame({"time": [3]})])
+>>> source.start(None, available_now=True)
+>>> source.poll(Limits(1, 1, 1, pieces=2), ordinal=0).offset
+1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from anabranch.errors import SourceError
+from anabranch.sources.base import Limits, Offer, Reading
+
+
+@dataclass(frozen=True, eq=False)
+class FramePiece:
+    """Some rows of one epoch; travels to the split task with its rows."""
+
+    rows: pl.DataFrame
+    ordinal: int
+    label: str
+
+    @property
+    def weight(self) -> int:
+        return self.rows.height
+
+    def read(self, columns: Sequence[str], salvage: bool) -> Reading:
+        return Reading(self.rows.select(columns))
+
+
+@dataclass
+class EpochSource:
+    """The rows of `frames[k]`, in their order, in epoch k of the run; the offset counts frames.
+
+    An empty frame makes an epoch without rows. A frame is cut into as many pieces as there are split
+    tasks. The source ends after the last frame, whatever the trigger.
+    """
+
+    frames: Sequence[pl.DataFrame]
+    schema: pl.Schema = field(init=False)
+    _taken: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.frames:
+            raise SourceError("An EpochSource needs at least one frame, if only an empty one.")
+        self.schema = self.frames[0].schema
+        for number, frame in enumerate(self.frames):
+            if frame.schema != self.schema:
+                raise SourceError(
+                    f"Frame {number} of an EpochSource has the columns {dict(frame.schema)}; "
+                    f"expected those of frame 0: {dict(self.schema)}."
+                )
+
+    def start(self, offset: Any, available_now: bool) -> None:
+        self._taken = int(offset or 0)
+
+    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+        if self.finished():
+            return None
+        rows = self.frames[self._taken]
+        count = max(1, min(limits.pieces, rows.height))
+        cuts = [rows.height * number // count for number in range(count + 1)]
+        pieces = tuple(
+            FramePiece(rows[start:end], ordinal + number, f"frame {self._taken}")
+            for number, (start, end) in enumerate(pairwise(cuts))
+        )
+        left = sum(frame.height for frame in self.frames[self._taken + 1 :])
+        return Offer(pieces, self._taken + 1, ordinal + count, left)
+
+    def finished(self) -> bool:
+        return self._taken >= len(self.frames)
+
+    def committed(self, offset: Any) -> None:
+        self._taken = int(offset)
+
+    def stop(self) -> None:
+        pass

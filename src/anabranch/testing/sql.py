@@ -1,0 +1,409 @@
+"""The query graph as DuckDB SQL: the plain query, for the oracle to run over the whole input.
+
+Every node becomes a table expression with the node's columns and two more: `__epoch`, the epoch in
+which a run emits the row, and `__seq`, its arrival number (NULL for results of another aggregate: which
+of two such rows with the same time comes first is not defined). A window's row is emitted in the epoch
+whose watermark reaches the end of the window, an update in each epoch that changes the group.
+
+Where DuckDB and Polars differ, Polars is followed: `//` and `%` round down, round() goes to even, a cast
+to an integer cuts off. Not followed are values that leave their type, division by zero, and functions
+outside ASCII; DuckDB compares column names without regard to case.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from anabranch.errors import PlanningError
+from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, type_of
+from anabranch.language.graph import (
+    Aggregate,
+    Branch,
+    Filter,
+    History,
+    Node,
+    Ordered,
+    Project,
+    Stream,
+    Union,
+)
+from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
+
+EPOCH, SEQ = "__epoch", "__seq"
+
+_NAMES: dict[type[pl.DataType], str] = {
+    pl.Int8: "TINYINT", pl.Int16: "SMALLINT", pl.Int32: "INTEGER", pl.Int64: "BIGINT",
+    pl.UInt8: "UTINYINT", pl.UInt16: "USMALLINT", pl.UInt32: "UINTEGER", pl.UInt64: "UBIGINT",
+    pl.Float32: "REAL", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN", pl.String: "VARCHAR",
+    pl.Binary: "BLOB", pl.Date: "DATE", pl.Time: "TIME", pl.Datetime: "TIMESTAMP",
+}  # fmt: skip
+
+
+def type_name(kind: pl.DataType) -> str:
+    """DuckDB's name of a type."""
+    if isinstance(kind, pl.Decimal):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if isinstance(kind, pl.Datetime) and kind.time_zone:
+        return "TIMESTAMPTZ"
+    name = _NAMES.get(kind.base_type())
+    if name is None:
+        raise PlanningError(f"The oracle has no DuckDB type for {kind}.")
+    return name
+
+
+def quote(name: str) -> str:
+    """A name as SQL wants it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def floor_divide(value: str, by: str | int) -> str:
+    """Integer division that rounds down, exact for all 64 bits."""
+    return f"(({value} - {floor_modulo(value, by)}) // {by})"
+
+
+def floor_modulo(value: str, by: str | int) -> str:
+    return f"((({value} % {by}) + {by}) % {by})"
+
+
+def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) -> str:
+    """A scalar expression as SQL that gives what Polars gives."""
+    if isinstance(expression, Column):
+        return quote(expression.name)
+    if isinstance(expression, Literal):
+        return _literal(expression)
+    assert isinstance(expression, Call)
+    kinds = [type_of(part, schema, "oracle") for part in expression.arguments]
+    parts = [expression_sql(part, schema) for part in expression.arguments]
+    kind = type_of(expression, schema, "oracle")
+    match expression.function:
+        case "cast":
+            return _cast(parts[0], kinds[0], str(_value(expression.arguments[1])))
+        case "in":
+            return f"({parts[0]} IN ({', '.join(parts[1:])}))"
+        case "case":
+            pairs = zip(parts[0:-1:2], parts[1:-1:2], strict=True)
+            body = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+            return f"CASE {body} ELSE {parts[-1]} END"
+        case "&" | "|" if kind == pl.Boolean:
+            return f"({parts[0]} {'AND' if expression.function == '&' else 'OR'} {parts[1]})"
+        case "^":
+            return f"({parts[0]} <> {parts[1]})" if kind == pl.Boolean else f"xor({_list(parts)})"
+        case "not":
+            return f"(NOT {parts[0]})" if kind == pl.Boolean else f"(~{parts[0]})"
+        case "<<" | ">>":
+            power = f"CAST(pow(2, {parts[1]}) AS BIGINT)"
+            left = expression.function == "<<"
+            return f"({parts[0]} * {power})" if left else floor_divide(parts[0], power)
+        case "+" | "-" | "*" | "/" | "//" | "%" if kind.is_numeric() and not kind.is_decimal():
+            wide = [f"CAST({part} AS {type_name(kind)})" for part in parts]
+            return _arithmetic(expression.function, wide, kind)
+        case "=" | "<>" | "<" | "<=" | ">" | ">=" | "+" | "-" | "*" | "&" | "|":
+            return f"({parts[0]} {expression.function} {parts[1]})"
+        case "negate":
+            return f"(-{parts[0]})"
+        case "is_null":
+            return f"({parts[0]} IS NULL)"
+        case "is_not_null":
+            return f"({parts[0]} IS NOT NULL)"
+        case "round":
+            return f"round_even({parts[0]}, 0)" if kinds[0].is_float() else parts[0]
+        case "concat":
+            # CONCAT skips NULL in DuckDB
+            return f"({' || '.join(parts)})"
+        case "year" | "month" | "day" | "hour" | "minute" | "length":
+            return f"CAST({expression.function}({parts[0]}) AS BIGINT)"
+        case ("coalesce" | "abs" | "floor" | "ceil" | "sqrt" | "upper" | "lower" | "substring"
+              | "starts_with" | "contains"):  # fmt: skip
+            return f"{expression.function}({_list(parts)})"
+    raise PlanningError(f"The oracle cannot write '{expression}' as DuckDB SQL yet.")
+
+
+def _arithmetic(operator: str, parts: Sequence[str], kind: pl.DataType) -> str:
+    left, right = parts
+    if operator == "//":
+        return f"floor({left} / {right})" if kind.is_float() else floor_divide(left, right)
+    if operator == "%":
+        return floor_modulo(left, right)
+    return f"({left} {operator} {right})"
+
+
+def _cast(value: str, kind: pl.DataType, target: str) -> str:
+    wanted = TYPES[target]
+    if kind.is_float() and wanted.is_integer():
+        value = f"trunc({value})"
+    if kind.is_integer() and isinstance(wanted, pl.Datetime):
+        return f"make_timestamp({value})"
+    if isinstance(kind, pl.Datetime) and wanted.is_integer():
+        value = f"epoch_us({value})"
+    if kind.is_float() and wanted == pl.String:
+        raise PlanningError("The oracle cannot cast floats to strings: the digits differ.")
+    return f"CAST({value} AS {type_name(wanted)})"
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    match value:
+        case None | bool():
+            return str(literal)
+        case int():
+            return f"CAST({value} AS BIGINT)"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case decimal.Decimal():
+            return f"CAST('{value}' AS DECIMAL(38, {max(0, -int(value.as_tuple().exponent))}))"
+        case bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        case dt.datetime():
+            return f"TIMESTAMP '{value}'"
+        case dt.date():
+            return f"DATE '{value}'"
+        case dt.timedelta():
+            return f"to_microseconds({value // dt.timedelta(microseconds=1)})"
+    return str(literal)
+
+
+def _value(literal: Expression) -> object:
+    assert isinstance(literal, Literal)
+    return literal.value
+
+
+def _list(parts: Sequence[str]) -> str:
+    return ", ".join(parts)
+
+
+@dataclass
+class Translator:
+    """Writes a node as a WITH query; one for each query."""
+
+    clock: Sequence[int | None]
+    """The streams' watermark after each epoch."""
+    user: Mapping[str, str] = field(default_factory=dict)
+    """SQL of user aggregates by name, with {} for the argument: {"doubled": "2 * sum({})"}."""
+    tables: list[str] = field(default_factory=list)
+    _known: dict[int, str] = field(default_factory=dict)
+
+    def query(self, node: Node) -> str:
+        """The whole query; its columns are the node's, then `__epoch` and `__seq`."""
+        last = self._table(node)
+        tables = ",\n".join(self.tables)
+        return f"WITH {tables}\nSELECT * FROM {last}"
+
+    def _table(self, node: Node) -> str:
+        if id(node) not in self._known:
+            self._known[id(node)] = self._add(self._select(node))
+        return self._known[id(node)]
+
+    def _add(self, select: str) -> str:
+        name = f"t{len(self.tables)}"
+        # Materialized: a numbering of rows with ties must be made once, not once per use
+        self.tables.append(f"{name} AS MATERIALIZED (\n{select}\n)")
+        return name
+
+    def _select(self, node: Node) -> str:
+        match node:
+            case Stream():
+                columns = _list([quote(name) for name in node.schema])
+                return f"SELECT {columns}, {EPOCH}, {SEQ} FROM {quote(node.name)}"
+            case Filter():
+                predicate = expression_sql(node.predicate, node.schema)
+                return f"SELECT * FROM {self._table(node.input)} WHERE {predicate}"
+            case Branch():
+                sure = [
+                    f"coalesce({expression_sql(p, node.schema)}, FALSE)" for p in node.predicates
+                ]
+                wanted = [f"NOT {earlier}" for earlier in sure[: node.index]]
+                wanted += sure[node.index : node.index + 1]
+                return f"SELECT * FROM {self._table(node.input)} WHERE {' AND '.join(wanted)}"
+            case Project():
+                lists = quantile_columns(node)
+                columns = _list(
+                    [
+                        quote(str(c.expression)) + f" AS {quote(c.name)}"
+                        if c.name in lists
+                        else _named(
+                            expression_sql(c.expression, node.input.schema), node.schema, c.name
+                        )
+                        for c in node.columns
+                    ]
+                )
+                return f"SELECT {columns}, {EPOCH}, {SEQ} FROM {self._table(node.input)}"
+            case Union():
+                names = _list([*(quote(name) for name in node.schema), EPOCH, SEQ])
+                return "\nUNION ALL ".join(
+                    f"SELECT {names} FROM {self._table(p)}" for p in node.parts
+                )
+            case Aggregate():
+                return self._aggregate(node)
+            case History():
+                return self._history(node)
+        raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
+
+    # -- aggregates -------------------------------------------------------------------------------
+
+    def _aggregate(self, node: Aggregate) -> str:
+        """Rows numbered by group and window, then grouped by those numbers."""
+        rows = self._keyed(node)
+        match node.window:
+            case Tumble(size):
+                rows = self._add(f"SELECT *, {floor_divide('__t', size)} AS __w FROM {rows}")
+                start, end = f"any_value(__w) * {size}", f"(any_value(__w) + 1) * {size}"
+            case Hop(size, slide):
+                low, high = floor_divide(f"(__t - {size})", slide), floor_divide("__t", slide)
+                number = f"unnest(range({low} + 1, {high} + 1))"
+                rows = self._add(f"SELECT *, {number} AS __w FROM {rows}")
+                start, end = f"any_value(__w) * {slide}", f"any_value(__w) * {slide} + {size}"
+            case SessionGap(gap):
+                over = "OVER (PARTITION BY __g ORDER BY __t)"
+                begins = f"CASE WHEN __t - lag(__t) {over} < {gap} THEN 0 ELSE 1 END"
+                rows = self._add(f"SELECT *, {begins} AS __b FROM {rows}")
+                # Up to the last row of the same time, so that it does not matter how lag() broke ties
+                rows = self._add(f"SELECT *, sum(__b) {over} AS __w FROM {rows}")
+                start, end = "min(__t)", f"max(__t) + {gap}"
+            case CountWindow(size, advance):
+                over = f"OVER (PARTITION BY __g ORDER BY __t, {SEQ})"
+                rows = self._add(f"SELECT *, row_number() {over} - 1 AS __n FROM {rows}")
+                low, high = floor_divide(f"(__n - {size})", advance), floor_divide("__n", advance)
+                number = f"unnest(range(greatest({low} + 1, 0), {high} + 1))"
+                rows = self._add(f"SELECT *, {number} AS __w FROM {rows}")
+                start, end = "min(__t)", "max(__t)"
+            case _:
+                rows = self._add(f"SELECT *, 0 AS __w FROM {rows}")
+                start = end = "NULL"
+        columns = self._bounds(node, start, end)
+        columns += [
+            _named(f"first(__k{number})", node.schema, key.name)
+            for number, key in enumerate(node.keys)
+        ]
+        columns += [self._call(part, node.input.schema, node.schema) for part in node.aggregates]
+        if node.emit == "update":
+            return self._updates(rows, columns)
+        due = f"{end} + 1" if isinstance(node.window, CountWindow) else end
+        whole = f"count(*) = {node.window.size}" if isinstance(node.window, CountWindow) else "TRUE"
+        emitted = self._emitted(due, node.input.ordered)
+        return (
+            f"SELECT {_list(columns)}, {emitted} AS {EPOCH}, NULL AS {SEQ} FROM {rows} "
+            f"GROUP BY __g, __w HAVING {whole} AND {emitted} IS NOT NULL"
+        )
+
+    def _keyed(self, node: Aggregate | History) -> str:
+        """The input with its keys, the number of its group, and its time as an integer."""
+        keys = [expression_sql(key.expression, node.input.schema) for key in node.keys]
+        named = [f"{key} AS __k{number}" for number, key in enumerate(keys)]
+        group = f"dense_rank() OVER (ORDER BY {_list(keys)})" if keys else "0"
+        ordered = node.input.ordered
+        time = "NULL"
+        if ordered:
+            column = quote(ordered.column)
+            time = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
+        columns = _list(["*", *named, f"{group} AS __g", f"{time} AS __t"])
+        return self._add(f"SELECT {columns} FROM {self._table(node.input)}")
+
+    def _bounds(self, node: Aggregate, start: str, end: str) -> list[str]:
+        ordered, window = node.input.ordered, node.window
+        stamps = ordered is not None and ordered.timestamps
+        if isinstance(window, Tumble) and window.index:
+            number = "any_value(__w)"
+            value = f"make_timestamp({number})" if stamps and window.size == 1 else number
+            return [_named(value, node.schema, window.index)]
+        if START not in node.schema:
+            return []
+        pair = [f"make_timestamp({bound})" if stamps else bound for bound in (start, end)]
+        return [_named(pair[0], node.schema, START), _named(pair[1], node.schema, END)]
+
+    def _updates(self, rows: str, columns: list[str]) -> str:
+        """For every epoch the groups that got rows in it, over all rows up to it."""
+        changed = self._add(
+            f"SELECT DISTINCT __g AS __hg, __w AS __hw, {EPOCH} AS __he FROM {rows}"
+        )
+        return (
+            f"SELECT {_list(columns)}, __he AS {EPOCH}, NULL AS {SEQ} FROM {changed} "
+            f"JOIN {rows} ON __g = __hg AND __w = __hw AND {EPOCH} <= __he GROUP BY __hg, __hw, __he"
+        )
+
+    def _emitted(self, due: str, ordered: Ordered | None) -> str:
+        """The first epoch whose watermark reaches this time; NULL if none does."""
+        assert ordered
+        steps = ((epoch, ordered.watermark(source)) for epoch, source in enumerate(self.clock))
+        cases = [f"WHEN {due} <= {mark} THEN {epoch}" for epoch, mark in steps if mark is not None]
+        return f"CASE {' '.join(cases)} ELSE NULL END" if cases else "CAST(NULL AS INTEGER)"
+
+    def _history(self, node: History) -> str:
+        """Every row beside the rows of its history, then grouped by the row."""
+        over = f"OVER (PARTITION BY __g ORDER BY __t, {SEQ})"
+        rows = self._add(f"SELECT *, row_number() {over} AS __n FROM {self._keyed(node)}")
+        emitted = self._emitted("__t + 1", node.input.ordered)
+        own = [f"{quote(name)} AS __h{number}" for number, name in enumerate(node.input.schema)]
+        heads = self._add(
+            f"SELECT {_list(own)}, {SEQ} AS __hs, __g AS __hg, __n AS __hn, {emitted} AS __he FROM {rows}"
+        )
+        columns = [f"first(__h{n}) AS {quote(name)}" for n, name in enumerate(node.input.schema)]
+        columns += [self._call(part, node.input.schema, node.schema) for part in node.aggregates]
+        return (
+            f"SELECT {_list(columns)}, first(__he) AS {EPOCH}, first(__hs) AS {SEQ} FROM {heads} "
+            f"JOIN {rows} ON __g = __hg AND __n BETWEEN __hn - {node.rows - 1} AND __hn "
+            "WHERE __he IS NOT NULL GROUP BY __hg, __hn"
+        )
+
+    def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
+        call = part.call
+        argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
+        if call.function == "approx_quantile" and call.user is None:
+            # All values, so that ranks can be compared
+            value = f"CAST({argument} AS DOUBLE)"
+            known = f"FILTER ({argument} IS NOT NULL AND NOT isnan({value}))"
+            return f"coalesce(list_sort(list({value}) {known}), []) AS {quote(part.name)}"
+        return _named(self._function(call, argument, schema), results, part.name)
+
+    def _function(self, call: AggregateCall, argument: str, schema: pl.Schema) -> str:
+        if call.user is not None:
+            if call.function not in self.user:
+                raise PlanningError(
+                    f"The oracle needs the SQL of the user aggregate '{call.function}': "
+                    f"user={{'{call.function}': 'sum({{}})'}}."
+                )
+            return self.user[call.function].format(argument)
+        match call.function:
+            case "count_distinct" | "approx_distinct":
+                return f"count(DISTINCT {argument})"
+            case "first" | "last":
+                return f"{call.function}({argument} ORDER BY __t, {SEQ})"
+            case "sum" if type_of(call.arguments[0], schema, "oracle").is_float():
+                return f"sum(CAST({argument} AS DOUBLE))"
+            case "var" | "stddev":
+                return f"{call.function}_samp(CAST({argument} AS DOUBLE))"
+        return f"{call.function}({argument})"
+
+
+def _named(value: str, schema: Mapping[str, pl.DataType], name: str) -> str:
+    kind = schema[name]
+    typed = value if kind == pl.Null else f"CAST({value} AS {type_name(kind)})"
+    return f"{typed} AS {quote(name)}"
+
+
+def quantile_columns(node: Node) -> dict[str, float]:
+    """Columns that carry an approximate quantile to this node, with its fraction."""
+    if isinstance(node, Stream):
+        return {}
+    below = quantile_columns(node.inputs[0])
+    if isinstance(node, Project):
+        pairs = ((c.name, c.expression) for c in node.columns)
+        return {n: below[e.name] for n, e in pairs if isinstance(e, Column) and e.name in below}
+    if isinstance(node, Aggregate):
+        return _fractions(node.aggregates)
+    if isinstance(node, History):
+        return {**below, **_fractions(node.aggregates)}
+    return below
+
+
+def _fractions(aggregates: Sequence[NamedAggregate]) -> dict[str, float]:
+    return {
+        part.name: part.call.parameter
+        for part in aggregates
+        if part.call.function == "approx_quantile" and isinstance(part.call.parameter, float)
+    }

@@ -1,0 +1,267 @@
+"""What crash tests share: input, the oracle, a child process to kill, an eye on the result folders."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import child
+import duckdb
+import numpy as np
+import polars as pl
+import psutil
+
+import anabranch
+from helpers import Rows, manifests, missing, orphans
+
+HERE = Path(__file__).parent
+Meddler = Callable[[subprocess.Popen[str], dict[str, Any]], None]
+
+
+def make_input(folder: Path, seed: int, files: int, rows: int = 2000) -> None:
+    """Files of 20 seconds each, out of order within the lateness; a few rows are far too late."""
+    random = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    for number in range(files):
+        times = random.integers(max(0, 20 * number - 15), 20 * number + 20, rows)
+        times -= 60 * (random.random(rows) < 0.01) * (times >= 60)
+        keys = random.integers(0, rows * 2, rows)
+        frame = pl.DataFrame({"time": times, "k": keys, "v": random.integers(0, 1000, rows)})
+        named = pl.when(pl.col("k") % 101 == 0).then(None).otherwise(pl.format("key-{}", "k"))
+        path = folder / f"{number:04d}.parquet"
+        frame.with_columns(k=named).write_parquet(path)
+        os.utime(path, ns=(number * 10**9, number * 10**9))
+
+
+ORACLE = {
+    "flows": """SELECT time // 20 AS tb, k, COUNT(*) AS n, SUM(v)::BIGINT AS total,
+                       last(v ORDER BY time, file, nth) AS latest
+                FROM rows GROUP BY tb, k""",
+    "visits": f"""
+        WITH gaps AS (SELECT k, time, v, time - lag(time) OVER every AS gap FROM rows
+                      WINDOW every AS (PARTITION BY k ORDER BY time)),
+             numbered AS (SELECT *, COUNT(*) FILTER (gap IS NULL OR gap >= {child.GAP})
+                                    OVER (PARTITION BY k ORDER BY time) AS visit FROM gaps)
+        SELECT MIN(time) AS window_start, MAX(time) + {child.GAP} AS window_end, k, COUNT(*) AS n,
+               SUM(v)::BIGINT AS total
+        FROM numbered GROUP BY k, visit""",
+    "recent": """SELECT time, k, v, (SUM(v) OVER (PARTITION BY k ORDER BY time, file, nth
+                                                  ROWS 2 PRECEDING))::BIGINT AS of_three
+                 FROM rows""",
+    # One file an epoch: epoch e updates the groups of file e, over all rows so far
+    "live": """SELECT DISTINCT new.file AS epoch, time // 20 AS tb, v % 16 AS g, n, top
+               FROM rows AS new, LATERAL (
+                   SELECT COUNT(*) AS n, MAX(old.v) AS top FROM rows AS old
+                   WHERE old.file <= new.file AND old.time // 20 = new.time // 20
+                         AND old.v % 16 = new.v % 16)""",
+    "peaks": """SELECT tb // 3 AS hour, COUNT(*) AS groups, MAX(n) AS most
+                FROM (SELECT time // 20 AS tb, k, COUNT(*) AS n FROM rows GROUP BY ALL) GROUP BY ALL""",
+    "big": "SELECT time, k, v FROM rows WHERE v % 50 = 0",
+}
+
+
+class Truth:
+    """What DuckDB makes of the whole input: the right results of every query, and the late rows."""
+
+    def __init__(self, folder: Path) -> None:
+        with duckdb.connect() as base:
+            base.execute(
+                f"""
+                CREATE TABLE everything AS
+                SELECT time, k, v, parse_filename(filename, true)::BIGINT AS file,
+                       file_row_number AS nth
+                FROM read_parquet('{folder}/*.parquet', filename=true, file_row_number=true);
+                CREATE TABLE marks AS
+                SELECT file, MAX(MAX(time)) OVER (ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING
+                                                  AND 1 PRECEDING) - {child.LATENESS} AS mark
+                FROM everything GROUP BY file;
+                CREATE TABLE rows AS
+                SELECT everything.* FROM everything JOIN marks USING (file)
+                WHERE mark IS NULL OR time >= mark;
+                """
+            )
+            self.results = {name: sorted(base.execute(sql).fetchall(), key=repr)
+                            for name, sql in ORACLE.items()}  # fmt: skip
+            late = "SELECT time, k, v FROM everything WHERE (file, nth) NOT IN (SELECT file, nth FROM rows)"
+            self.late = sorted(base.execute(late).fetchall(), key=repr)
+            self.rows = base.execute("SELECT COUNT(*) FROM everything").fetchall()[0][0]
+
+
+@dataclass
+class Crashing:
+    """One run, killed again and again, over one input."""
+
+    root: Path
+    seed: int
+    files: int
+    engine: str = "twin"
+    options: dict[str, Any] = field(default_factory=dict)
+    kills: int = 0
+    seen: dict[str, set[tuple[tuple[str, int, int], ...]]] = field(default_factory=dict)
+    family: set[psutil.Process] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        print(f"seed {self.seed}")
+        make_input(self.root / "in", self.seed, self.files)
+        self.truth = Truth(self.root / "in")
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.root / "checkpoint"
+
+    @property
+    def end(self) -> int:
+        """The number of the last epoch, which closes all windows."""
+        return self.files
+
+    def spawn(self, **orders: Any) -> subprocess.Popen[str]:
+        spec = {"root": str(self.root), "engine": self.engine, **self.options, **orders}
+        source = Path(anabranch.__file__).parents[1]
+        path = [str(source), str(HERE), str(HERE.parent)]
+        return subprocess.Popen(
+            [sys.executable, str(HERE / "child.py"), json.dumps(spec)],
+            stdout=subprocess.PIPE, text=True, start_new_session=True,
+            stderr=open(self.root / "stderr", "a"),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        )  # fmt: skip
+
+    def kill_exactly(self, step: str, epoch: int) -> None:
+        """Runs until the process kills itself at this step."""
+        process = self.spawn(kill=(step, epoch))
+        for _ in process.stdout or ():
+            self.note_family(process)
+        assert process.wait(300) == -signal.SIGKILL, self.complaint(f"no kill at {step} {epoch}")
+        self.count(f"at {step} of epoch {epoch}")
+
+    def kill_at_change(self, number: int) -> bool:
+        """Runs until the process kills itself at a rename or deletion; False if it ended before."""
+        process = self.spawn(kill_at_change=number)
+        told = [json.loads(line) for line in process.stdout or ()]
+        code = process.wait(300)
+        assert code in (0, -signal.SIGKILL), self.complaint(f"failed before change {number}")
+        self.count(f"at change {number}, after {told[-1:]}", code != 0)
+        return code != 0
+
+    def kill_timed(self, epoch: int, delay: float) -> bool:
+        """Kills the process some time after it began this epoch; False if it ended before that."""
+        process = self.spawn()
+        assert process.stdout
+        for line in process.stdout:
+            told = json.loads(line)
+            if (told.get("step"), told.get("epoch")) == ("begin", epoch):
+                break
+        time.sleep(delay)
+        self.note_family(process)
+        process.kill()
+        rest = process.stdout.read().splitlines()
+        killed = process.wait(300) == -signal.SIGKILL
+        where = json.loads(rest[-1]) if rest else {"step": "begin", "epoch": epoch}
+        self.count(f"{delay * 1000:.0f} ms into epoch {epoch}, after {where}", killed)
+        return killed
+
+    def count(self, where: str, killed: bool = True) -> None:
+        """Notes a kill and looks at what it left: no manifest may name what is not there."""
+        self.kills += killed
+        self.look()
+        print(f"killed {where}" if killed else f"too late to kill {where}")
+        assert missing(self.checkpoint) == set()
+
+    def finish(self, meddle: Meddler | None = None, **orders: Any) -> list[dict[str, Any]]:
+        """Runs to the end and returns all the process said; `meddle` hears every word of it."""
+        process = self.spawn(**orders)
+        words = []
+        for line in process.stdout or ():
+            words.append(json.loads(line))
+            if meddle:
+                meddle(process, words[-1])
+        assert process.wait(300) == 0, self.complaint("the last run failed")
+        assert words[-1].get("done")
+        return words
+
+    def complaint(self, what: str) -> str:
+        return f"seed {self.seed}: {what}\n{(self.root / 'stderr').read_text()[-3000:]}"
+
+    def note_family(self, process: subprocess.Popen[str]) -> None:
+        """Remembers the processes this one has started: the JVM and Spark's workers."""
+        if self.engine != "twin":
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self.family |= set(psutil.Process(process.pid).children(recursive=True))
+
+    def check_family_is_gone(self) -> None:
+        """Without its driver, nothing of Spark may go on for long."""
+        _, alive = psutil.wait_procs(self.family, timeout=60)
+        for process in alive:
+            process.kill()
+        assert alive == [], self.complaint("processes of Spark outlive their driver")
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Keeps looking at the result folders as a reader would, and notes what it sees of each epoch."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(0.004):
+                self.look(since=time.time() - 1)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def look(self, since: float = 0.0) -> None:
+        """Notes the files of every visible epoch that was changed since then."""
+        for name in child.QUERIES:
+            with (
+                contextlib.suppress(FileNotFoundError),
+                os.scandir(self.root / "out" / name) as epochs,
+            ):
+                for epoch in epochs:
+                    if epoch.name.startswith("epoch=") and epoch.stat().st_ctime >= since:
+                        with os.scandir(epoch.path) as files:
+                            found = sorted((f.name, f.stat().st_size, f.inode()) for f in files)
+                        self.seen.setdefault(epoch.path, set()).add(tuple(found))
+
+    def check(self) -> None:
+        """Nothing lost, nothing doubled, nothing half, nothing left over."""
+        for name in child.QUERIES:
+            found, wanted = self.results(name), self.truth.results[name]
+            assert len(found) == len(wanted), self.complaint(f"{name}: rows lost or doubled")
+            assert found == wanted, self.complaint(f"{name}: other values")
+        self.look()
+        for folder, looks in self.seen.items():
+            assert len(looks) == 1, self.complaint(
+                f"{folder} was visible before it was whole: {looks}"
+            )
+        assert orphans(self.checkpoint) == set(), self.complaint("segments nobody names")
+        stray = [path for path in self.root.rglob("*") if path.name.endswith(".tmp")]
+        assert stray == [], self.complaint(f"half-written files are left: {stray}")
+        assert list((self.root / "out").glob("*/_*")) == []
+        record = manifests(self.checkpoint)[-1].streams["rows"]
+        assert (record.rows, record.late) == (self.truth.rows, len(self.truth.late))
+        kept = sorted((self.root / "dead").glob("late/rows/epoch=*/*.parquet"))
+        rows = [
+            row for part in kept for row in pl.read_parquet(part, hive_partitioning=False).rows()
+        ]
+        assert sorted(rows, key=repr) == self.truth.late
+
+    def results(self, name: str) -> Rows:
+        """All rows a reader finds; for updates with the epoch they came in."""
+        rows: Rows = []
+        for part in sorted((self.root / "out" / name).glob("epoch=*/*.parquet")):
+            found = pl.read_parquet(part, hive_partitioning=False).rows()
+            epoch = int(part.parent.name.split("=")[1])
+            rows += [(epoch, *row) for row in found] if name == "live" else found
+        return sorted(rows, key=repr)

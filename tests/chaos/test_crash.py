@@ -1,0 +1,110 @@
+"""The process is killed with SIGKILL, at every step and at random moments, and started again.
+
+However often that happens, the result folders hold what the plain queries give over the whole input.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from crash import Crashing
+
+pytestmark = pytest.mark.chaos
+
+STEPS = ("begin", "before-tasks", "before-commit", "after-commit", "after-publish")
+FILES = 8
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_a_step(tmp_path: Path, step: str) -> None:
+    """In the first epoch, twice in one in the middle, in the next, and in the one that ends the run."""
+    crashing = Crashing(tmp_path, seed=STEPS.index(step), files=FILES)
+    with crashing.watched():
+        crashing.kill_exactly(step, 0)
+        if step.startswith("b"):
+            # Not committed, so the same epoch comes again
+            crashing.kill_exactly(step, 3)
+        crashing.kill_exactly(step, 3)
+        crashing.kill_exactly(step, 4)
+        crashing.kill_exactly(step, crashing.end)
+        crashing.finish()
+    crashing.check()
+    print(f"{crashing.kills} kills")
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13])
+def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
+    kill_at_random(Crashing(tmp_path, seed, FILES), kills=6)
+
+
+@pytest.mark.parametrize("seed", [21, 22])
+def test_killed_at_random_changes_of_the_disk(tmp_path: Path, seed: int) -> None:
+    """Between the files of an epoch, amid making results visible, amid clearing away."""
+    kill_at_changes(Crashing(tmp_path, seed, FILES), kills=6, most=160)
+
+
+def kill_at_changes(crashing: Crashing, kills: int, most: int) -> None:
+    moments = random.Random(crashing.seed)
+    with crashing.watched():
+        while crashing.kills < kills and crashing.kill_at_change(moments.randint(1, most)):
+            pass
+        crashing.finish()
+    crashing.check()
+    print(f"{crashing.kills} kills")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_killed_at_random_moments_for_long(tmp_path: Path, seed: int) -> None:
+    kill_at_random(Crashing(tmp_path / "moments", seed, files=25), kills=20)
+    kill_at_changes(Crashing(tmp_path / "changes", seed, files=25), kills=20, most=160)
+
+
+def kill_at_random(crashing: Crashing, kills: int, longest: float = 0.06) -> None:
+    """Kills within random epochs, earlier ones first, and sometimes the same one again."""
+    moments = random.Random(crashing.seed)
+    epochs = sorted(moments.choices(range(crashing.end), k=kills))
+    with crashing.watched():
+        for epoch in epochs:
+            crashing.kill_timed(epoch, moments.uniform(0, longest))
+        crashing.finish()
+    crashing.check()
+    print(f"{crashing.kills} kills")
+    assert crashing.kills >= kills - 2, "most of the kills must have met a living process"
+
+
+@pytest.mark.spark
+def test_the_driver_of_spark_is_killed(tmp_path: Path) -> None:
+    """Before and after the commit, amid the tasks, amid nothing; what it started goes away with it."""
+    crashing = Crashing(tmp_path, seed=31, files=5, engine="local[2]")
+    with crashing.watched():
+        crashing.kill_exactly("before-commit", 0)
+        crashing.kill_timed(1, delay=0.2)
+        crashing.kill_exactly("after-commit", 2)
+        crashing.kill_timed(3, delay=0.1)
+        crashing.kill_exactly("after-publish", 4)
+        crashing.kill_exactly("before-commit", crashing.end)
+        crashing.finish()
+    crashing.check()
+    crashing.check_family_is_gone()
+    assert crashing.kills == 6
+
+
+@pytest.mark.soak
+@pytest.mark.spark
+@pytest.mark.parametrize("seed", range(200, 203))
+def test_the_driver_of_spark_is_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
+    crashing = Crashing(tmp_path, seed, files=12, engine="local[2]")
+    kill_at_random(crashing, kills=10, longest=0.4)
+    crashing.check_family_is_gone()
+
+
+def test_without_a_kill(tmp_path: Path) -> None:
+    """What the others are measured by: the oracle and the run agree."""
+    crashing = Crashing(tmp_path, seed=99, files=FILES)
+    with crashing.watched():
+        crashing.finish()
+    crashing.check()
+    assert all(len(rows) > 2 for rows in (*crashing.truth.results.values(), crashing.truth.late))

@@ -1,0 +1,165 @@
+"""The benchmarks run, say what they should and find equal results. No figure is judged here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anabranch.bench.aggregate import FILES
+from anabranch.bench.data import w1
+from anabranch.bench.jobs import Epoch, steady
+from anabranch.bench.measure import percentile, spread
+from anabranch.bench.oracle import Oracle
+from anabranch.bench.result import Bar
+from anabranch.bench.state_growth import MEASURED, SETTLING, SIZES, course
+
+quick_run = [pytest.mark.spark, pytest.mark.timeout(1200)]
+
+
+def bench(name: str) -> dict[str, Any]:
+    """The JSON of a quick benchmark."""
+    command = [sys.executable, "-m", "anabranch.bench", name, "--quick", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class TestQuickRuns:
+    pytestmark = quick_run
+
+    def test_aggregate_compares_both_sides(self) -> None:
+        found = bench("aggregate")
+        assert found["equal"] is True
+        assert found["ten_times_groups"]["equal"] is True
+        assert found["comparison"]["windows"][:3] == [0, 1, 2]
+        assert found["comparison"]["missing"] == found["comparison"]["unexpected"] == 0
+        for key in (
+            "rows_per_s", "spark_rows_per_s", "ratio", "best_ratio", "dataframe_ratio",
+            "peak_rss_mb", "spark_peak_rss_mb",
+        ):  # fmt: skip
+            assert found[key] > 0, key
+        assert found["ten_times_groups"]["peak_rss_mb"] > 0
+        sides = {(run["side"], run["files"]) for run in found["configurations"]}
+        assert {("anabranch", 1), ("spark", 1), ("anabranch", 5), ("spark", 5)} <= sides
+        assert {bar["name"] for bar in found["bars"]} == {
+            "ratio", "best_ratio", "dataframe_ratio", "ten_times_groups.peak_rss_mb",
+        }  # fmt: skip
+        assert found["versions"]["pyspark"]
+        assert len(found["loadavg"]["before"]) == 3
+
+    def test_state_growth_measures_every_size(self) -> None:
+        found = bench("state-growth")
+        assert found["growth"] > 0
+        assert [stage["state_rows"] for stage in found["stages"]] == [s // 10 for s in SIZES]
+        for stage in found["stages"]:
+            assert stage["epochs"] == MEASURED
+            assert stage["median_ms"] <= stage["p90_ms"] <= stage["most_ms"]
+            # Nothing was closed or lost: the open state is what was sent
+            sent = stage["state_rows"] + (SETTLING + MEASURED) * found["delta_rows"]
+            assert stage["state_rows_at_end"] == pytest.approx(sent, rel=0.01)
+
+    def test_latency_times_both_sides(self) -> None:
+        found = bench("latency")
+        assert found["ratio"] == pytest.approx(
+            found["median_ms"] / found["spark_median_ms"], rel=0.01
+        )
+        assert len(found["ours"]["epoch_ms"]) == len(found["spark"]["epoch_ms"]) == 5
+
+
+class TestOracle:
+    """The benchmark must notice wrong results, or `equal` says nothing."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        for _ in w1(rows=500, files=10, sources=20).write(tmp_path / "data"):
+            pass
+        return tmp_path
+
+    def results(self, folder: Path, name: str, change: str = "SELECT * FROM right_rows") -> Path:
+        import duckdb
+
+        target = folder / name
+        target.mkdir()
+        with duckdb.connect() as duck:
+            duck.execute(
+                f"""CREATE TABLE right_rows AS
+                SELECT time // 60 AS tb, srcIP, destIP, count(*) AS cnt, sum(len)::BIGINT AS bytes
+                FROM '{folder}/data/*.parquet' WHERE time < 180 GROUP BY ALL"""
+            )
+            duck.execute(f"COPY ({change}) TO '{target}/part.parquet'")
+        return target
+
+    def test_right_results_are_equal(self, folder: Path) -> None:
+        oracle = Oracle(str(folder / "data"), 60)
+        right = self.results(folder, "right")
+        check = oracle.check(right)
+        assert check.equal
+        assert check.windows == (0, 1, 2)
+        assert oracle.compare(right, right).equal
+
+    @pytest.mark.parametrize(
+        ("change", "missing", "unexpected"),
+        [
+            ("SELECT * FROM right_rows OFFSET 1", 1, 0),
+            ("SELECT * FROM right_rows UNION ALL (SELECT * FROM right_rows LIMIT 1)", 0, 1),
+            ("SELECT * REPLACE (cnt + (rowid = 0)::INT AS cnt) FROM right_rows", 1, 1),
+            ("SELECT * FROM right_rows WHERE tb < 2", 0, 0),
+        ],
+        ids=["lost", "doubled", "changed", "window lost"],
+    )
+    def test_wrong_results_are_found(
+        self, folder: Path, change: str, missing: int, unexpected: int
+    ) -> None:
+        oracle = Oracle(str(folder / "data"), 60)
+        check = oracle.check(self.results(folder, "wrong", change))
+        assert not check.equal
+        assert (check.missing, check.unexpected) == (missing, unexpected)
+
+    def test_sides_that_differ_are_found(self, folder: Path) -> None:
+        oracle = Oracle(str(folder / "data"), 60)
+        right = self.results(folder, "right")
+        wrong = self.results(folder, "wrong", "SELECT * FROM right_rows OFFSET 1")
+        assert not oracle.compare(right, wrong).equal
+
+    def test_one_common_window_is_too_few(self, folder: Path) -> None:
+        oracle = Oracle(str(folder / "data"), 60)
+        right = self.results(folder, "right")
+        short = self.results(folder, "short", "SELECT * FROM right_rows WHERE tb = 1")
+        assert not oracle.compare(right, short).equal
+
+
+def test_course_reaches_the_sizes_with_fixed_deltas() -> None:
+    way = course((1_000, 10_000), 200, 1_000)
+    for size, epochs in way.measured.items():
+        assert sum(way.rows[: epochs.start - SETTLING]) == size
+        assert {way.rows[at] for at in epochs} == {200}
+        assert len(epochs) >= 7
+
+
+def test_at_every_number_of_files_at_least_three_epochs_count() -> None:
+    assert all(files // each >= 4 for each, files in FILES.items())
+
+
+def test_the_first_epoch_and_empty_batches_do_not_count() -> None:
+    epochs = [Epoch(10, 9000.0), Epoch(10, 500.0), Epoch(20, 1500.0), Epoch(0, 700.0)]
+    assert steady(epochs) == (30, 2.0)
+
+
+def test_spread_and_percentile() -> None:
+    assert spread([4.0, 1.0, 2.0]).median == 2.0
+    assert spread([4.0, 1.0, 2.0]).relative == 1.5
+    assert percentile([float(value) for value in range(1, 11)], 0.9) == 9.0
+    assert percentile([7.0], 0.9) == 7.0
+
+
+def test_a_bar_is_met_or_not() -> None:
+    assert Bar("ratio", 5.0, ">=", 5).met
+    assert not Bar("ratio", 4.99, ">=", 5).met
+    assert not Bar("peak", 4096, "<", 4096).met
+    assert Bar("growth", 2.0, "<=", 2.0).met

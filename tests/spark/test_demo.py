@@ -1,0 +1,107 @@
+"""The demonstration on real Spark: right results, clean output, quiet console, quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+import anabranch
+from anabranch.demo import ATTACK, MARK, QUERIES
+from anabranch.sources.generate import Generator
+
+pytestmark = pytest.mark.spark
+
+ROWS = 200_000
+ORACLE = {
+    "flows": "SELECT time // 60 AS tb, srcIP, destIP, count(*) AS cnt, sum(len)::BIGINT AS bytes "
+    "FROM tcp GROUP BY ALL",
+    "heavy_flows": "SELECT tb, srcIP, max(cnt) AS max_cnt FROM flows GROUP BY ALL",
+    "suspicious": "SELECT time // 60 AS tb, srcIP, destIP, srcPort, destPort, bit_or(flags) AS flags,"
+    " count(*) AS cnt, sum(len)::BIGINT AS bytes FROM tcp "
+    f"GROUP BY tb, srcIP, destIP, srcPort, destPort HAVING bit_or(flags) = {ATTACK}",
+}
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    """A command in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "anabranch", *map(str, arguments)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(Path(anabranch.__file__).parents[1])},
+    )  # fmt: skip
+
+
+def run(*arguments: str | Path) -> tuple[int, str, str]:
+    started = start(*arguments)
+    output, complaints = started.communicate(timeout=300)
+    return started.returncode, output, complaints
+
+
+def test_demo_equals_the_plain_queries(tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    leftover = out / "flows" / "epoch=000000000099" / "part-of-an-earlier-demo.parquet"
+    leftover.parent.mkdir(parents=True)
+    leftover.write_bytes(b"")
+    (out / MARK).touch()
+    code, output, complaints = run("demo", "--rows", str(ROWS), "--json", "--out", out)
+    assert (code, complaints) == (0, "")
+    summary = json.loads(output)
+    assert summary["numInputRows"] == ROWS
+    assert summary["stopped"] is False
+    assert [source["lateRowsTotal"] for source in summary["sources"]] == [0]
+
+    options = dict(summary["generator"])
+    tcp = Generator(options.pop("generator"), **options).rows(0, ROWS)
+    connection = duckdb.connect()
+    connection.register("tcp", tcp.to_arrow())
+    connection.execute(f"CREATE VIEW flows AS {ORACLE['flows']}")
+    for query in QUERIES:
+        expected = connection.sql(ORACLE[query]).pl()
+        found = pl.read_parquet(f"{out}/{query}/*/*.parquet", hive_partitioning=False)
+        assert found.columns == expected.columns
+        assert sorted(found.rows()) == sorted(expected.rows()), query
+        assert summary["queries"][query]["rows"] == expected.height
+        assert expected.height > 0
+
+
+def test_demo_for_people(tmp_path: Path) -> None:
+    code, output, complaints = run("demo", "--rows", "20000", "--out", tmp_path, "--sites", "3")
+    assert (code, complaints) == (0, "")
+    for part in ("epoch 0: 2,000 rows", "heavy_flows", "20,000 packets in", "pl.read_parquet"):
+        assert part in output
+
+
+def test_interrupt_ends_with_a_whole_epoch(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yml"
+    spec.write_text(f"""\
+streams:
+  tcp: {{generator: packets, rate: 5000, rows_per_second: 10, ordered: time}}
+queries:
+  flows: {{from: tcp, group_by: [time/60 AS tb, srcIP], aggregate: [count(*) AS cnt]}}
+sinks: {{flows: {tmp_path}/flows}}
+run: {{trigger: continuous, checkpoint: {tmp_path}/checkpoint, cores: 1, sites: 2}}
+""")
+    started = start("run", spec, "--json")
+    assert started.stdout is not None
+    lines = [started.stdout.readline()]
+    os.killpg(started.pid, signal.SIGINT)  # as a terminal does: the whole group, workers and all
+    rest, complaints = started.communicate(timeout=120)
+    *epochs, last = [json.loads(line) for line in [*lines, *rest.splitlines()]]
+    assert started.returncode == 130, complaints
+    assert complaints.startswith("stopping after the epoch under way")
+    assert "Stopped after a whole epoch." in complaints
+    assert len(complaints.splitlines()) == 2
+    assert last["summary"]["stopped"] is True
+    watermark = epochs[-1]["eventTime"]["watermark"]
+    rows = epochs[-1]["sources"][0]["customMetrics"]["rowsTotal"]
+    times = Generator("packets", rows_per_second=10).rows(0, rows)["time"]
+    counted = pl.read_parquet(f"{tmp_path}/flows/*/*.parquet", hive_partitioning=False)["cnt"]
+    assert counted.sum() == (times < watermark // 60 * 60).sum()

@@ -1,0 +1,110 @@
+"""Parts of Spark die while the driver lives: Python workers, an executor. The run goes on, exactly.
+
+Each run has a Spark of its own in a child process, whose sums take their time, so that a task can be met
+at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from crash import Crashing
+
+pytestmark = [pytest.mark.spark, pytest.mark.chaos]
+
+NAP = 0.4
+
+
+def descendants(process: subprocess.Popen[str], word: str) -> list[psutil.Process]:
+    """The living processes below this one that have the word in their command line."""
+    found = []
+    for each in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any(word in part for part in each.cmdline()):
+                found.append(each)
+    return found
+
+
+def workers(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    """Python workers: the children of Spark's daemons, which are called the same."""
+    daemons = descendants(process, "pyspark.daemon")
+    numbers = {daemon.pid for daemon in daemons}
+    return [each for each in daemons if each.ppid() in numbers]
+
+
+def executors(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return descendants(process, "CoarseGrainedExecutorBackend")
+
+
+def sweep_and_check(crashing: Crashing) -> None:
+    """Tasks that were begun twice left segments nobody names; the next start clears them away."""
+    crashing.finish(engine="twin")
+    crashing.check()
+
+
+def test_python_workers_are_killed(tmp_path: Path) -> None:
+    """One worker in each of three epochs, with Spark's usual number of tries for a task."""
+    crashing = Crashing(tmp_path, seed=41, files=4, engine="local[2,4]", options={"naps": NAP})
+    killed: list[int] = []
+
+    def kill(process: subprocess.Popen[str], told: dict[str, Any]) -> None:
+        if told.get("step") == "before-tasks" and told["epoch"] in (1, 2, 3):
+            time.sleep(NAP)
+            victim = max(workers(process), key=lambda each: sum(each.cpu_times()[:2]))
+            victim.kill()
+            killed.append(victim.pid)
+
+    with crashing.watched():
+        words = crashing.finish(kill)
+    assert len(set(killed)) == 3
+    reported = {entry["worker"] for entry in words[-1]["sites"] if entry["epoch"] > 0}
+    assert reported, "the reports name the workers that did the work"
+    sweep_and_check(crashing)
+
+
+def test_an_executor_is_killed(tmp_path: Path) -> None:
+    """Sites run where the driver says; when that executor dies, elsewhere; then on its successor."""
+    crashing = Crashing(
+        tmp_path, seed=42, files=5, engine="local-cluster[2,1,1024]", options={"naps": NAP}
+    )
+    killed: list[psutil.Process] = []
+    folders: set[Path] = set()
+
+    def kill(process: subprocess.Popen[str], told: dict[str, Any]) -> None:
+        if told.get("step") == "before-tasks":
+            running = executors(process)
+            folders.update(Path(each.cwd()).parent for each in running)
+            if told["epoch"] == 2:
+                time.sleep(NAP)
+                running[0].kill()
+                killed.append(running[0])
+
+    try:
+        with crashing.watched():
+            words = crashing.finish(kill)
+    finally:
+        for folder in folders:
+            assert folder.name.startswith("app-")
+            shutil.rmtree(folder, ignore_errors=True)
+    assert len(killed) == 1
+    asked = {
+        word["epoch"]: {int(site): place for site, place in word["placement"].items()}
+        for word in words
+        if word.get("step") == "before-commit"
+    }
+    ran = {(entry["epoch"], entry["site"]): entry["executor"] for entry in words[-1]["sites"]}
+    for epoch in (0, 1, crashing.end):
+        assert len(asked[epoch]) == 2, f"epoch {epoch}: the driver placed no site"
+        for site, place in asked[epoch].items():
+            assert place == f"executor_127.0.0.1_{ran[epoch, site]}"
+        assert ran[epoch, 0] != ran[epoch, 1], "two executors, two sites: one each"
+    assert {ran[0, 0], ran[0, 1]} == {"0", "1"}
+    assert "2" in {ran[crashing.end, 0], ran[crashing.end, 1]}, "the successor has a new number"
+    sweep_and_check(crashing)

@@ -1,0 +1,353 @@
+"""Checkpoints that cannot be used: refused with the reason, left as they were, usable once mended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anabranch import Session, col, max_
+from anabranch.errors import PlanningError, RunError, StateError
+from anabranch.sinks.files import FileSink
+from anabranch.state.manifest import FORMAT_VERSION
+from helpers import Stage, missing, orphans, sample, sums, visible_epochs
+
+GOOD = [sample(number) for number in range(4)]
+
+
+def half_way(stage: Stage) -> Stage:
+    """Two files are read and counted, two more have come since."""
+    for number in range(2):
+        stage.write(number)
+    stage.run()
+    for number in range(2, 4):
+        stage.write(number)
+    return stage
+
+
+def fingerprint(*folders: Path) -> dict[str, str]:
+    """All files with their contents; the lock's is of no account."""
+    return {
+        str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+        for folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "lock"
+    }
+
+
+def refused_and_unchanged(stage: Stage, *words: str, session: Session | None = None) -> None:
+    before = fingerprint(stage.checkpoint, stage.out)
+    message = stage.refused(StateError, session)
+    for word in words:
+        assert word in message
+    assert fingerprint(stage.checkpoint, stage.out) == before
+
+
+def goes_on(stage: Stage) -> None:
+    stage.finish()
+    assert stage.results() == stage.expected(*GOOD)
+    assert (orphans(stage.checkpoint), missing(stage.checkpoint)) == (set(), set())
+
+
+def _another(stage: Stage) -> Session:
+    session = stage.session()
+    rows = session.from_stream("rows")
+    session.query("peak", rows.group_by((col("time") // 10).alias("tb")).agg(max_("v")))
+    return session
+
+
+def _changed(stage: Stage) -> Session:
+    session, rows = stage.stream()
+    session.query("sums", sums(rows.where(col("v") > 3)))
+    return session
+
+
+OTHERS: dict[str, tuple[Callable[[Stage], Session], tuple[str, ...]]] = {
+    "another query": (_another, ("query peak is new: the checkpoint does not have it",)),
+    "a changed query": (
+        _changed,
+        ("query sums was «", "SUM(v) AS total", "and is now «", "WHERE v > 3"),
+    ),
+    "another lateness": (
+        lambda stage: stage.session(lateness=7),
+        ("stream rows was «", "lateness 0» and is now «", "lateness 7»"),
+    ),
+    "another schema": (
+        lambda stage: stage.session(schema={"time": "int64", "k": "string", "v": "float64"}),
+        ("stream rows was «", "v Int64", "and is now «", "v Float64"),
+    ),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_checkpoint_of_another_query_set(tmp_path: Path, other: str) -> None:
+    stage = half_way(Stage(tmp_path))
+    make, words = OTHERS[other]
+    refused_and_unchanged(
+        stage, f"The checkpoint '{stage.checkpoint}' belongs to another query set", *words,
+        "Use another checkpoint folder", session=make(stage),
+    )  # fmt: skip
+    goes_on(stage)
+
+
+def test_checkpoint_of_a_renamed_query(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    session, rows = stage.stream()
+    session.query("totals", sums(rows))
+    with pytest.raises(StateError) as caught:
+        session.start(sinks={"totals": stage.out}, checkpoint=stage.checkpoint)
+    assert "query sums is in the checkpoint but not in this session" in str(caught.value)
+    assert "query totals is new" in str(caught.value)
+    goes_on(stage)
+
+
+def newest(stage: Stage) -> Path:
+    return sorted((stage.checkpoint / "manifests").glob("*.json"))[-1]
+
+
+def test_checkpoint_of_another_format_version(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    whole = newest(stage).read_bytes()
+    newest(stage).write_bytes(
+        json.dumps(json.loads(whole) | {"format_version": FORMAT_VERSION + 1}).encode()
+    )
+    refused_and_unchanged(
+        stage, str(newest(stage)), f"has format version {FORMAT_VERSION + 1}",
+        f"reads {FORMAT_VERSION}", "a new checkpoint folder",
+    )  # fmt: skip
+    newest(stage).write_bytes(whole)
+    goes_on(stage)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: b"",
+        lambda whole: whole[:200],
+        lambda whole: b"[]",
+        lambda whole: b"\xff\xfe" + whole,
+        lambda whole: whole.replace(b'"epoch"', b'"epochs"'),
+        lambda whole: whole.replace(b'"epoch": 1', b'"epoch": "one"'),
+    ],
+    ids=["empty", "cut off", "no object", "no text", "field missing", "wrong type"],
+)
+def test_corrupt_manifest(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    stage = half_way(Stage(tmp_path))
+    whole = newest(stage).read_bytes()
+    newest(stage).write_bytes(damage(whole))
+    assert newest(stage).read_bytes() != whole
+    # Not the manifest before it instead: the results of this epoch are already visible
+    refused_and_unchanged(stage, str(newest(stage)), "Restore it from a copy")
+    newest(stage).write_bytes(whole)
+    goes_on(stage)
+
+
+def test_checkpoint_folder_below_a_file(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.write(0)
+    stage.checkpoint = stage.path(0) / "checkpoint"
+    message = stage.refused(StateError)
+    for word in (
+        f"'{stage.checkpoint}' cannot be written",
+        "Not a directory",
+        "Choose another folder",
+    ):
+        assert word in message
+    assert not stage.out.exists()
+
+
+def test_checkpoint_folder_on_a_read_only_disk(tmp_path: Path, small_disk: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.checkpoint = small_disk / "checkpoint"
+    half_way(stage)
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    refused_and_unchanged(stage, "Read-only file system", str(stage.checkpoint))
+    subprocess.run(["mount", "-o", "remount,rw", str(small_disk)], check=True)
+    goes_on(stage)
+
+
+def test_result_folder_below_a_file(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    for number in range(4):
+        stage.write(number)
+    right, stage.out = stage.out, stage.path(0) / "out"
+    message = stage.refused(RunError)
+    for word in (f"Cannot write results to '{stage.out}", "Not a directory", "not counted"):
+        assert word in message
+    stage.out = right
+    assert stage.manifest().epoch == 0, "only epoch 0, which has no results, is counted"
+    goes_on(stage)
+
+
+def test_checkpoint_in_use_by_another_run_of_this_process(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    held = stage.start(trigger="continuous")
+    try:
+        message = stage.refused(StateError)
+        assert f"'{stage.checkpoint}' is in use by process {os.getpid()}" in message
+        assert "Stop that run first" in message
+    finally:
+        held.stop()
+    goes_on(stage)
+
+
+def test_checkpoint_in_use_by_another_process_and_free_once_it_is_killed(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    holder = subprocess.Popen(
+        [sys.executable, "-c",
+         "import fcntl, sys, time; lock = open(sys.argv[1], 'a+'); fcntl.flock(lock, fcntl.LOCK_EX);"
+         "lock.truncate(0); print('held', file=lock, flush=True); print('held', flush=True);"
+         "time.sleep(60)", str(stage.checkpoint / "lock")],
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        assert holder.stdout
+        assert holder.stdout.readline()
+        refused_and_unchanged(stage, "is in use by process held")
+    finally:
+        holder.kill()
+        holder.wait()
+    goes_on(stage)
+
+
+def segment(stage: Stage) -> Path:
+    return stage.checkpoint / sorted(stage.manifest().files())[0]
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut off", "overwritten"])
+def test_missing_or_corrupt_segment(tmp_path: Path, damage: str) -> None:
+    stage = half_way(Stage(tmp_path))
+    path = segment(stage)
+    whole = path.read_bytes()
+    match damage:
+        case "missing":
+            path.unlink()
+        case "empty":
+            path.write_bytes(b"")
+        case "cut off":
+            path.write_bytes(whole[: len(whole) // 2])
+        case "overwritten":
+            path.write_bytes(b"x" * len(whole))
+    message = stage.refused(StateError)
+    for word in (f"The state segment '{path}'", "cannot be read", "Restore it"):
+        assert word in message
+    assert stage.manifest().epoch == 1
+    assert visible_epochs(stage.out) == [1]
+    assert list(stage.out.glob("_*")) == []
+    path.write_bytes(whole)
+    goes_on(stage)
+
+
+def test_a_new_checkpoint_with_the_results_of_another_run_is_refused(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    stage.finish()
+    before = fingerprint(stage.out)
+    right, stage.checkpoint = stage.checkpoint, tmp_path / "new"
+    message = stage.refused(StateError)
+    assert f"'{stage.out}' already has 'epoch=000000000001', but the checkpoint is new" in message
+    assert fingerprint(stage.out) == before
+    stage.checkpoint = right
+    stage.finish()
+    assert stage.results() == stage.expected(*GOOD)
+
+
+def test_an_old_copy_of_the_checkpoint_is_refused(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    subprocess.run(["cp", "-r", stage.checkpoint, tmp_path / "copy"], check=True)
+    stage.finish()
+    right, stage.checkpoint = stage.checkpoint, tmp_path / "copy"
+    message = stage.refused(StateError)
+    assert "already has 'epoch=000000000002', but the checkpoint has come to epoch 1" in message
+    stage.checkpoint = right
+    assert stage.results() == stage.expected(*GOOD)
+
+
+def test_two_queries_cannot_share_a_folder(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    session = _another(stage)
+    with pytest.raises(PlanningError, match="'peak' and 'sums' have the same folder"):
+        session.start(
+            sinks={"peak": FileSink(stage.out, "csv"), "sums": stage.out},
+            checkpoint=stage.checkpoint,
+        )
+    assert not stage.checkpoint.exists()
+
+
+def test_one_session_may_start_again_also_with_another_checkpoint(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    session = stage.session()
+    stage.finish(session)
+    assert stage.results() == stage.expected(*GOOD)
+    stage.checkpoint, stage.out = tmp_path / "second", tmp_path / "second out"
+    stage.finish(session)
+    assert stage.results() == stage.expected(*GOOD)
+
+
+def test_leftovers_of_a_crash_are_swept(tmp_path: Path) -> None:
+    """Half-written files and segments that no manifest names go at the next start."""
+    stage = half_way(Stage(tmp_path))
+    state = segment(stage).parent
+    leftovers = [
+        state / "000000000002-0000-open-0123456789ab.arrow",
+        state / ".000000000002-0000-open-0123456789ab.arrow.77.tmp",
+        stage.checkpoint / "manifests" / ".000000000002.json.77.tmp",
+        stage.out / "_epoch=000000000002-abcdef01" / "part-site-0000-0.parquet",
+    ]
+    for path in leftovers:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"left")
+    run = stage.run(trigger="available-now")
+    assert run.last_progress
+    assert [path for path in leftovers if path.exists()] == []
+    goes_on(stage)
+
+
+def test_a_task_of_an_earlier_attempt_cannot_spoil_the_epoch(tmp_path: Path) -> None:
+    """What a task still writes after its driver is gone stays out of the results of the next try."""
+    stage = half_way(Stage(tmp_path))
+    late_parts: list[Path] = []
+
+    def die(step: str, epoch: int) -> None:
+        if step == "before-commit":
+            late_parts.extend(stage.out.glob("_*/*"))
+            raise StateError("killed")
+
+    assert stage.refused(StateError, on_step=die) == "killed"
+    assert late_parts
+    mended = sample(2).with_columns(v=pl.lit(0, pl.Int64))
+    stage.write(2, mended)
+
+    def write_late(step: str, epoch: int) -> None:
+        if step == "before-commit" and epoch == 2:
+            for path in late_parts:
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(b"of the attempt before")
+
+    stage.finish(on_step=write_late)
+    assert stage.results() == stage.expected(GOOD[0], GOOD[1], mended, GOOD[3])
+    stage.run()
+    assert list(stage.out.glob("_*")) == []
+
+
+def test_the_handle_says_what_happened(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    path = segment(stage)
+    whole = path.read_bytes()
+    path.unlink()
+    run = stage.start()
+    deadline = time.monotonic() + 30
+    while run.is_active and time.monotonic() < deadline:
+        time.sleep(0.01)
+    error = run.exception()
+    assert isinstance(error, StateError)
+    assert run.status["message"] == f"Failed: {error}"
+    path.write_bytes(whole)
+    goes_on(stage)

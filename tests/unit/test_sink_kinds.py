@@ -1,0 +1,171 @@
+"""Where results can go, and that each place gets every epoch exactly once, also over a restart."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from anabranch.errors import RunError, SettingsError
+from anabranch.sinks import ConsoleSink, FileSink, ForeachSink, MemorySink
+from helpers import FORMATS, Stage, plain, read_results, sample, visible_epochs
+
+GOOD = [sample(number) for number in range(4)]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    stage = Stage(tmp_path)
+    for number in range(4):
+        stage.write(number)
+    return stage
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_folders(stage: Stage, format: str) -> None:
+    stage.out_format = format
+    stage.finish()
+    assert plain(read_results(stage.out, format)) == stage.expected(*GOOD)
+    # A window appears in the epoch that closes it; epoch 0 closes none, epoch 4 is the end
+    assert visible_epochs(stage.out) == [1, 2, 3, 4]
+    assert {path.suffix for path in stage.out.glob("*/*")} == {
+        {"parquet": ".parquet", "arrow": ".arrow", "csv": ".csv", "json": ".jsonl"}[format]
+    }
+
+
+def test_memory(stage: Stage) -> None:
+    run = stage.finish(sinks={"sums": "memory"})
+    assert plain(run.results("sums")) == stage.expected(*GOOD)
+    assert run.results("sums").columns == ["tb", "k", "n", "total"]
+
+
+def test_memory_over_a_restart(stage: Stage) -> None:
+    memory = MemorySink()
+    stage.path(3).rename(stage.root / "later")
+    stage.run(sinks={"sums": memory})
+    (stage.root / "later").rename(stage.path(3))
+    run = stage.finish(sinks={"sums": memory})
+    assert plain(memory.rows()) == plain(run.results("sums")) == stage.expected(*GOOD)
+    assert memory.to_arrow().num_rows == memory.rows().height
+
+
+def test_memory_of_a_run_without_results(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.write(0)
+    run = stage.run(sinks={"sums": "memory"})
+    assert run.results("sums").is_empty()
+    assert run.results("sums").columns == ["tb", "k", "n", "total"]
+    with pytest.raises(RunError, match="no memory sink"):
+        run.results("other")
+
+
+def test_console(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    stage.run(sinks={"sums": "console"})
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if line.startswith("epoch")] == [
+        f"epoch {epoch}, sums: 5 row(s)" for epoch in (1, 2, 3)
+    ]
+    assert "total" in printed
+    stage.finish(sinks={"sums": ConsoleSink(limit=2, query="short")})
+    printed = capsys.readouterr().out
+    assert "epoch 4, short: 5 row(s)" in printed
+    assert printed.count("│ 3   ┆") == 2
+
+
+def test_foreach(stage: Stage) -> None:
+    received: dict[int, pa.Table] = {}
+
+    def take(rows: pa.Table, epoch: int) -> None:
+        assert isinstance(rows, pa.Table)
+        assert epoch not in received
+        received[epoch] = rows
+
+    stage.finish(sinks={"sums": take})
+    assert sorted(received) == [1, 2, 3, 4]
+    assert plain(pl.concat(map(pl.from_arrow, received.values()))) == stage.expected(*GOOD)
+    assert not list((stage.checkpoint / "results").rglob("*.arrow"))
+
+
+def test_foreach_that_fails_gets_the_whole_epoch_again(stage: Stage) -> None:
+    received: dict[int, pa.Table] = {}
+    broken = True
+
+    def take(rows: pa.Table, epoch: int) -> None:
+        if broken and epoch == 2:
+            raise ValueError("the other side is down")
+        received[epoch] = rows
+
+    message = stage.refused(RunError, sinks={"sums": take})
+    for word in ("epoch 2", "the other side is down", "will be handed over again"):
+        assert word in message
+    assert sorted(received) == [1]
+    assert stage.manifest().epoch == 2, "the epoch is committed; only handing over has failed"
+    assert "the other side is down" in stage.refused(RunError, sinks={"sums": take})
+    broken = False
+    stage.finish(sinks={"sums": ForeachSink(take)})
+    assert sorted(received) == [1, 2, 3, 4]
+    assert plain(pl.concat(map(pl.from_arrow, received.values()))) == stage.expected(*GOOD)
+
+
+CHILD = """
+import os, shutil, signal, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+import helpers
+from anabranch.sinks import driver
+removing = shutil.rmtree
+def die_amid_deleting(folder, **options):
+    if "results" in str(folder) and list(Path(folder).glob("*")):
+        sorted(Path(folder).glob("*"))[0].unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    removing(folder, **options)
+driver.shutil.rmtree = die_amid_deleting
+stage = helpers.Stage(Path(sys.argv[1]))
+stage.finish(sinks={"sums": lambda rows, epoch: None})
+"""
+
+
+def test_killed_while_clearing_away_a_delivered_epoch(stage: Stage, tmp_path: Path) -> None:
+    """The rest of a half deleted epoch must not be handed over as if it were the epoch."""
+    killed = subprocess.run(
+        [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parents[1])],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert stage.manifest().epoch == 1
+    received: dict[int, pa.Table] = {}
+    stage.finish(sinks={"sums": lambda rows, epoch: received.update({epoch: rows})})
+    for epoch, rows in received.items():
+        assert rows.num_rows == 5, f"epoch {epoch} is not whole"
+    assert set(received) >= {2, 3, 4}
+    assert not list((stage.checkpoint / "results").rglob("*.arrow"))
+
+
+def test_several_sinks_of_one_run(stage: Stage) -> None:
+    session = stage.session()
+    session.query("rows_too", session.from_stream("rows"))
+    memory = MemorySink()
+    stage.finish(session, sinks={"sums": FileSink(stage.out), "rows_too": memory})
+    assert stage.results() == stage.expected(*GOOD)
+    assert plain(memory.rows()) == plain(pl.concat(GOOD))
+
+
+def test_a_query_without_a_sink_is_still_run(stage: Stage) -> None:
+    session = stage.session()
+    session.query("rows_too", session.from_stream("rows"))
+    stage.finish(session)
+    assert stage.results() == stage.expected(*GOOD)
+
+
+def test_no_such_sink(stage: Stage) -> None:
+    with pytest.raises(SettingsError, match="The sink of 'sums' is a int; expected a folder"):
+        stage.start(sinks={"sums": 7})
+    with pytest.raises(SettingsError, match=r"no result format 'xml'. Existing: parquet, arrow"):
+        FileSink(stage.out, "xml")
+    assert not stage.checkpoint.exists()
