@@ -1,0 +1,126 @@
+"""Draws the figures of the documents from the results of the benchmarks.
+
+Reads `benchmarks/results/<benchmark>.json`; a benchmark without a result is run first, which takes
+minutes. `make figures` calls this.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+FIGURES = HERE.parent / "docs" / "figures"
+OURS, SPARK = "#1f6f8b", "#c8702a"
+
+
+def result(benchmark: str) -> dict[str, Any]:
+    """The stored result of a benchmark; measured now if there is none."""
+    path = RESULTS / f"{benchmark}.json"
+    if not path.exists():
+        print(f"{path} is missing: running the benchmark, this takes minutes", file=sys.stderr)
+        command = [sys.executable, "-m", "anabranch.bench", benchmark, "--save", str(RESULTS)]
+        subprocess.run(command, check=True)
+    loaded: dict[str, Any] = json.loads(path.read_text())
+    return loaded
+
+
+def draw_rates(found: dict[str, Any]) -> plt.Figure:
+    """Rates of both sides at each number of files an epoch; the whiskers are the extremes."""
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    for shift, side, name, colour in (
+        (-0.2, "ours", "Anabranch", OURS),
+        (0.2, "spark", "Spark", SPARK),
+    ):
+        for place, values in enumerate(found["spread"][side].values()):
+            middle = values["median"]
+            reach = [[middle - values["least"]], [values["most"] - middle]]
+            label = name if place == 0 else None
+            axes.bar(place + shift, middle / 1e6, 0.38, color=colour, label=label)
+            axes.errorbar(
+                place + shift, middle / 1e6, [[x / 1e6 for x in end] for end in reach],
+                color="black", linewidth=1, capsize=3,
+            )  # fmt: skip
+            axes.annotate(
+                f"{middle / 1e6:.2f}", (place + shift, max(values["most"], middle) / 1e6),
+                xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8,
+            )  # fmt: skip
+    steps = list(found["spread"]["ours"])
+    axes.set_xticks(range(len(steps)), [f"{each} × 1M rows" for each in steps])
+    axes.set_xlabel("files an epoch")
+    axes.set_ylabel("million rows/s")
+    axes.set_title("Windowed aggregate, 200,000 × 8 groups, 60 s windows", fontsize=10)
+    axes.legend(frameon=False)
+    return figure
+
+
+def draw_growth(found: dict[str, Any]) -> plt.Figure:
+    """Epoch time at a fixed delta over the size of the state."""
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    run, stages = found["run"], found["stages"]
+    size = 0
+    delta: list[tuple[float, float]] = []
+    for rows, milliseconds in zip(run["epoch_rows"], run["epoch_ms"], strict=True):
+        if rows == found["delta_rows"] and size >= stages[0]["state_rows"]:
+            delta.append((size / 1e6, milliseconds))
+        size += rows
+    axes.scatter(*zip(*delta, strict=True), s=8, color=OURS, alpha=0.4, label="one epoch")
+    axes.plot(
+        [stage["state_rows"] / 1e6 for stage in stages],
+        [stage["median_ms"] for stage in stages],
+        "o-", color=OURS, label="median",
+    )  # fmt: skip
+    limit = 2 * stages[0]["median_ms"]
+    axes.axhline(limit, color="grey", linewidth=1, linestyle="--")
+    axes.annotate("twice the first", (1, limit), xytext=(0, 3), textcoords="offset points")
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("open groups, millions")
+    axes.set_ylabel("epoch time, ms")
+    axes.set_title(f"Epochs of {found['delta_rows']:,} rows while the state grows", fontsize=10)
+    axes.legend(frameon=False, loc="lower left")
+    return figure
+
+
+def draw_latency(found: dict[str, Any]) -> plt.Figure:
+    """The share of small epochs that are done within a time."""
+    figure, axes = plt.subplots(figsize=(6, 3.4))
+    for side, name, colour in (("ours", "Anabranch", OURS), ("spark", "Spark", SPARK)):
+        times = sorted(found[side]["epoch_ms"])
+        shares = [(place + 1) / len(times) for place in range(len(times))]
+        axes.step(times, shares, where="post", color=colour, label=name)
+    axes.set_xlim(left=0)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("epoch time, ms")
+    axes.set_ylabel("share of epochs done")
+    axes.set_title(f"Epochs of {found['rows_per_epoch']:,} rows", fontsize=10)
+    axes.legend(frameon=False)
+    return figure
+
+
+def main() -> None:
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for name, benchmark, draw in (
+        ("aggregate-rates", "aggregate", draw_rates),
+        ("state-growth", "state-growth", draw_growth),
+        ("latency", "latency", draw_latency),
+    ):
+        figure = draw(result(benchmark))
+        figure.tight_layout()
+        # Without the date and the version of matplotlib, so that equal results give equal files
+        figure.savefig(FIGURES / f"{name}.png", dpi=110, metadata={"Software": None})
+        plt.close(figure)
+        print(FIGURES / f"{name}.png")
+
+
+if __name__ == "__main__":
+    main()

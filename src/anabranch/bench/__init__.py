@@ -1,0 +1,1 @@
+"""Benchmarks against Spark Structured Streaming: part of the product, so that anyone can repeat them."""

@@ -1,0 +1,115 @@
+"""`anabranch bench`: the benchmarks on the command line. What they do is in their own modules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from anabranch.bench.aggregate import run_aggregate
+from anabranch.bench.latency import run_latency
+from anabranch.bench.report import show
+from anabranch.bench.result import Result
+from anabranch.bench.state_growth import run_state_growth
+from anabranch.bench.steps import Steps, silent
+from anabranch.errors import AnabranchError
+
+app = typer.Typer(
+    help="Measure Anabranch beside Spark Structured Streaming on this machine.",
+    no_args_is_help=True,
+)
+
+Benchmark = Callable[[bool, Steps], Result]
+BENCHMARKS: dict[str, Benchmark] = {
+    "aggregate": run_aggregate,
+    "state-growth": run_state_growth,
+    "latency": run_latency,
+}
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="A tenth of the data, each run once: to see that it works.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", help="Also write <benchmark>.json into this folder.")
+]
+
+
+@app.command()
+def aggregate(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W1: 10 million rows in 60 s windows, rate against Spark's (about 15 minutes)."""
+    _finish(_measure(["aggregate"], quick, save), as_json)
+
+
+@app.command("state-growth")
+def state_growth(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Epoch time while the open state grows from 1 to 50 million rows (about 4 minutes)."""
+    _finish(_measure(["state-growth"], quick, save), as_json)
+
+
+@app.command()
+def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Time of epochs of 1,000 rows against Spark's (about 4 minutes)."""
+    _finish(_measure(["latency"], quick, save), as_json)
+
+
+@app.command("all")
+def all_(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """All benchmarks, one after another."""
+    _finish(_measure(list(BENCHMARKS), quick, save), as_json)
+
+
+def _measure(names: list[str], quick: bool, save: Path | None) -> list[Result]:
+    results = []
+    for name in names:
+        try:
+            with _steps(name) as steps:
+                result = BENCHMARKS[name](quick, steps)
+        except AnabranchError as error:
+            Console(stderr=True).print(f"[red]{name}:[/] {error}", highlight=False)
+            raise typer.Exit(2) from error
+        results.append(result)
+        if save is not None:
+            save.mkdir(parents=True, exist_ok=True)
+            (save / f"{name}.json").write_text(json.dumps(result.plain(), indent=1) + "\n")
+    return results
+
+
+@contextmanager
+def _steps(name: str) -> Iterator[Steps]:
+    """A live line on the terminal, nothing where there is none."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield silent()
+        return
+    columns = (
+        TextColumn("[bold]" + name), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield Steps(
+            lambda what, done, total: progress.update(
+                task, description=what, completed=done, total=total
+            )
+        )
+
+
+def _finish(results: list[Result], as_json: bool) -> None:
+    """Prints the results; wrong results are a failure, a missed bar is a figure."""
+    if as_json:
+        whole = [result.plain() for result in results]
+        named = {result["benchmark"]: result for result in whole}
+        print(json.dumps(whole[0] if len(whole) == 1 else named))
+    else:
+        console = Console()
+        for result in results:
+            show(result, console)
+    if not all(result.sound for result in results):
+        raise typer.Exit(1)

@@ -1,0 +1,60 @@
+"""The files the benchmarks read: packets as in W1, made from a seed, the same on every machine.
+
+Nothing here knows who reads them. Names and times of change both follow the order of arrival, since
+Spark takes files by the one and then the other, and so do we.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+DESTINATIONS = 8
+ROW_GROUP = 131_072
+
+
+@dataclass(frozen=True)
+class Packets:
+    """A folder of files: `rows[i]` rows in file i, which covers `seconds_per_file` seconds."""
+
+    rows: tuple[int, ...]
+    sources: int = 200_000
+    seconds_per_file: int = 20
+    plain: bool = False
+    """Written without compression and dictionaries: for many rows that only have to be there."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.rows)
+
+    def table(self, number: int) -> pa.Table:
+        """The rows of one file: ordered by time, the keys uniform."""
+        random, rows = np.random.default_rng(number), self.rows[number]
+        start = number * self.seconds_per_file
+        return pa.table(
+            {
+                "time": np.sort(random.integers(start, start + self.seconds_per_file, rows)),
+                "srcIP": random.integers(0, self.sources, rows),
+                "destIP": random.integers(0, DESTINATIONS, rows),
+                "len": random.integers(40, 1500, rows),
+            }
+        )
+
+    def write(self, folder: Path) -> Iterator[int]:
+        """Writes the files and yields the number of each when it is there."""
+        folder.mkdir(parents=True)
+        options = {"compression": "none", "use_dictionary": False} if self.plain else {}
+        for number in range(len(self.rows)):
+            path = folder / f"{number:04d}.parquet"
+            pq.write_table(self.table(number), path, row_group_size=ROW_GROUP, **options)
+            yield number
+
+
+def w1(rows: int = 1_000_000, files: int = 10, sources: int = 200_000) -> Packets:
+    """W1 of the issue, or W1 with another number of rows a file, files or sources."""
+    return Packets((rows,) * files, sources)

@@ -1,0 +1,112 @@
+"""The time of small epochs: the same windowed aggregate on files of 1,000 rows, one an epoch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from anabranch.bench.data import w1
+from anabranch.bench.jobs import Ours, Outcome, Reference, run_job
+from anabranch.bench.measure import load, machine, percentile, spread
+from anabranch.bench.result import Bar, Result, describe, describe_spread
+from anabranch.bench.steps import Steps
+
+ROWS = 1000
+FILES = 40
+LEFT_OUT = 5
+"""Epochs at the start that do not count: the JVM compiles, workers start."""
+REPEATS = 3
+CANDIDATES = (("default", 2), ("RocksDB", 2), ("default", 8), ("RocksDB", 8))
+NOTES = (
+    f"Each run leaves out its first {LEFT_OUT} epochs, Spark's also its last, which has no rows.",
+    "Spark's is the best of its candidates by median.",
+)
+
+
+def run_latency(quick: bool, steps: Steps) -> Result:
+    """Times small epochs on both sides; with `quick`, each run once and one candidate for Spark."""
+    repeats = 1 if quick else REPEATS
+    files = LEFT_OUT + 5 if quick else FILES
+    candidates = CANDIDATES[:1] if quick else CANDIDATES
+    steps.expect(1 + repeats + len(candidates) + (0 if quick else 1))
+    before = load()
+    with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
+        steps.begin(f"Writing {files} files")
+        data = f"{scratch}/data"
+        for _ in w1(ROWS, files).write(Path(data)):
+            pass
+        runs: list[Outcome] = []
+
+        def run(job: Ours | Reference) -> Outcome:
+            steps.begin(f"{job}, {ROWS:,} rows each")
+            runs.append(run_job(job))
+            return runs[-1]
+
+        def place() -> str:
+            return f"{scratch}/run-{len(runs)}"
+
+        ours = [run(Ours(data=data, scratch=place()))]
+        tried = [
+            run(Reference(data=data, scratch=place(), store=store, partitions=partitions))
+            for store, partitions in candidates
+        ]
+        ours += [run(Ours(data=data, scratch=place())) for _ in range(repeats - 1)]
+        best = min(tried, key=lambda outcome: median(epoch_times(outcome)))
+        spark = [best]
+        assert isinstance(best.job, Reference)
+        if not quick:
+            job = best.job
+            spark.append(
+                run(
+                    Reference(
+                        data=data, scratch=place(), store=job.store, partitions=job.partitions
+                    )
+                )
+            )
+    return _result(ours, spark, runs, quick, before)
+
+
+def epoch_times(outcome: Outcome) -> list[float]:
+    """Milliseconds of the epochs that count."""
+    return [epoch.ms for epoch in outcome.answer.epochs[LEFT_OUT:] if epoch.rows]
+
+
+def _result(
+    ours: list[Outcome], spark: list[Outcome], runs: list[Outcome], quick: bool,
+    before: list[float],
+) -> Result:  # fmt: skip
+    mine, theirs = _times(ours), _times(spark)
+    ratio = round(mine["median_ms"] / theirs["median_ms"], 3)
+    chosen = spark[0].job
+    assert isinstance(chosen, Reference)
+    figures = {
+        "quick": quick,
+        "ratio": ratio,
+        "median_ms": mine["median_ms"],
+        "spark_median_ms": theirs["median_ms"],
+        "rows_per_epoch": ROWS,
+        "ours": mine,
+        "spark": theirs,
+        "spark_configuration": {"store": chosen.store, "partitions": chosen.partitions},
+        "configurations": [describe(outcome) for outcome in runs],
+    }
+    circumstances = {
+        "loadavg": {"before": before, "after": load()}, **machine(), "java": spark[0].answer.java,
+    }  # fmt: skip
+    return Result(
+        "latency", figures, (Bar("ratio", ratio, "<=", 1.5),), NOTES, circumstances=circumstances
+    )
+
+
+def _times(outcomes: list[Outcome]) -> dict[str, Any]:
+    medians = spread([median(epoch_times(outcome)) for outcome in outcomes])
+    times = [time for outcome in outcomes for time in epoch_times(outcome)]
+    return {
+        "median_ms": medians.median,
+        "p90_ms": percentile(times, 0.9),
+        "p99_ms": percentile(times, 0.99),
+        "epoch_ms": times,
+        "spread": describe_spread(medians),
+    }

@@ -1,0 +1,115 @@
+"""Anabranch's side: the windowed aggregate over the files, from a path or from a DataFrame."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from anabranch import Session, col, count, sum_
+from anabranch.bench.jobs import Answer, Epoch, Ours, checkpoint_of, results_of, steady
+from anabranch.engine.run import Run
+from anabranch.errors import RunError
+
+UNLIMITED = 1 << 40
+STREAM, QUERY = "tcp", "flows"
+
+
+def run_ours(job: Ours) -> Answer:
+    """Runs the aggregate over all files and reports its epochs."""
+    session = Session.local(
+        cores=job.cores,
+        settings={
+            "max_files_per_epoch": job.files,
+            "max_bytes_per_epoch": UNLIMITED,
+            "max_rows_per_epoch": UNLIMITED,
+            "recent_progress": 1000,
+        },
+    )
+    try:
+        return _from_dataframe(session, job) if job.dataframe else _from_path(session, job)
+    finally:
+        session.stop()
+
+
+def _from_path(session: Session, job: Ours) -> Answer:
+    session.stream(STREAM, path=job.data, ordered="time")
+    began = time.monotonic()
+    run = _start(session, job, "available-now")
+    run.await_termination()
+    seconds = time.monotonic() - began
+    epochs = _epochs(run.recent_progress)
+    rows, steady_seconds = steady(epochs)
+    return Answer(epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds)
+
+
+def _from_dataframe(session: Session, job: Ours) -> Answer:
+    """The first file alone, then all others at once.
+
+    Spark hands batches over while an epoch is running. If all files were there from the start, some
+    would be read while the first epoch, which does not count, warms up; so they come only after it,
+    and the clock runs from then to the end of the last epoch.
+    """
+    assert session.spark is not None
+    files = sorted(Path(job.data).glob("*.parquet"))
+    folder = Path(job.scratch) / "arriving"
+    folder.mkdir()
+    _arrive(files[: job.files], folder)
+    frame = (
+        session.spark.readStream.schema(session.spark.read.parquet(job.data).schema)
+        .option("maxFilesPerTrigger", job.files)
+        .parquet(str(folder))
+    )
+    session.stream(STREAM, frame, ordered="time")
+    began = time.monotonic()
+    run = _start(session, job, "continuous")
+    first = sum(pq.read_metadata(path).num_rows for path in files[: job.files])
+    rest = sum(pq.read_metadata(path).num_rows for path in files[job.files :])
+    _wait_for(run, first)
+    opened = time.monotonic()
+    _arrive(files[job.files :], folder)
+    _wait_for(run, first + rest)
+    ended = time.monotonic()
+    run.stop()
+    return Answer(
+        epochs=_epochs(run.recent_progress), seconds=ended - began, steady_rows=rest,
+        steady_seconds=ended - opened,
+    )  # fmt: skip
+
+
+def _start(session: Session, job: Ours, trigger: str) -> Run:
+    session.query(
+        QUERY,
+        session.from_stream(STREAM)
+        .group_by((col("time") // job.window).alias("tb"), "srcIP", "destIP")
+        .agg(count().alias("cnt"), sum_("len").alias("bytes")),
+    )
+    return session.start(
+        sinks={QUERY: results_of(job)}, checkpoint=checkpoint_of(job), trigger=trigger
+    )
+
+
+def _arrive(files: list[Path], folder: Path) -> None:
+    for path in files:
+        os.link(path, folder / path.name)
+
+
+def _wait_for(run: Run, rows: int) -> None:
+    """Waits until the run has committed so many rows."""
+    while sum(progress["numInputRows"] for progress in run.recent_progress) < rows:
+        if run.await_termination(0.01):
+            raise RunError(f"The run ended before it had {rows} rows.")
+
+
+def _epochs(progress: list[dict[str, Any]]) -> list[Epoch]:
+    return [
+        Epoch(
+            told["numInputRows"],
+            float(told["durationMs"]["triggerExecution"]),
+            sum(operator["numRowsTotal"] for operator in told["stateOperators"]),
+        )
+        for told in progress
+    ]

@@ -1,0 +1,93 @@
+"""A benchmark's result for people: its figures, the bars they are held against, how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from anabranch.bench.result import Result
+
+
+def show(result: Result, console: Console) -> None:
+    """Prints the result as tables."""
+    figures = result.figures
+    size = ", quick: a tenth of the data, figures mean little" if figures["quick"] else ""
+    console.print(f"[bold]bench {result.benchmark}[/]{size}", highlight=False, soft_wrap=True)
+    table = Table()
+    for heading in ("bar", "value", "wanted", ""):
+        table.add_column(heading, justify="left" if heading == "bar" else "right")
+    for bar in result.bars:
+        said = "[green]met[/]" if bar.met else "[red]not met[/]"
+        table.add_row(bar.name, f"{bar.value:,g}", f"{bar.relation} {bar.limit:g}", said)
+    if "equal" in figures:
+        table.add_row(
+            "equal", str(figures["equal"]).lower(), "true",
+            "[green]met[/]" if figures["equal"] else "[red]not met[/]",
+        )  # fmt: skip
+    console.print(table)
+    lines = {"aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency}
+    for line in lines[result.benchmark](figures):
+        console.print("  " + line, highlight=False, soft_wrap=True)
+    load = result.circumstances["loadavg"]
+    console.print(
+        f"  load of the machine ({result.circumstances['cores']} cores): "
+        f"{load['before'][0]} before, {load['after'][0]} after",
+        highlight=False,
+    )
+    if not result.sound:
+        console.print("  [red]The results are wrong: the figures mean nothing.[/]")
+
+
+def _aggregate(figures: dict[str, Any]) -> Iterator[str]:
+    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
+        for each, values in figures["spread"][side].items():
+            files = "1 file " if each == 1 else f"{each} files"
+            yield f"{name} {files} an epoch: {_rate(values)}"
+    yield f"Anabranch from a DataFrame: {_rate(figures['spread']['dataframe'])}"
+    chosen = figures["spark_configuration"]
+    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+    windows = figures["comparison"]["windows"]
+    yield (
+        f"compared row for row: windows {windows[0]} to {windows[-1]}, "
+        f"{figures['comparison']['rows']:,} result rows against DuckDB's"
+        if windows
+        else "no window was closed on both sides: nothing was compared"
+    )
+    yield (
+        f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB, "
+        f"Spark {figures['spark_peak_rss_mb']:,.0f} MB; with ten times the groups "
+        f"{figures['ten_times_groups']['peak_rss_mb']:,.0f} MB"
+    )
+
+
+def _state_growth(figures: dict[str, Any]) -> Iterator[str]:
+    for stage in figures["stages"]:
+        yield (
+            f"{stage['state_rows']:>12,} open groups: {figures['delta_rows']:,} rows take "
+            f"{stage['median_ms']:,.0f} ms (mean {stage['mean_ms']:,.0f}, p90 {stage['p90_ms']:,.0f}, "
+            f"{stage['least_ms']:,.0f} to {stage['most_ms']:,.0f})"
+        )
+    yield f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB"
+
+
+def _latency(figures: dict[str, Any]) -> Iterator[str]:
+    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
+        times = figures[side]
+        spread = times["spread"]
+        yield (
+            f"{name} median {times['median_ms']:,.0f} ms, p90 {times['p90_ms']:,.0f} ms "
+            f"(medians of {spread['runs']} runs: {spread['least']:,.0f} to {spread['most']:,.0f})"
+        )
+    chosen = figures["spark_configuration"]
+    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+
+
+def _rate(values: dict[str, Any]) -> str:
+    runs = "once" if values["runs"] == 1 else f"{values['runs']} runs"
+    return (
+        f"{values['median'] / 1e6:.2f} M rows/s "
+        f"({runs}, {values['least'] / 1e6:.2f} to {values['most'] / 1e6:.2f})"
+    )
