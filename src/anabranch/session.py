@@ -167,14 +167,24 @@ class Session:
 
     # -- queries ----------------------------------------------------------------------------------
 
-    def query(self, name: str, query: Query) -> Query:
-        """Registers a continuous query under a name; sinks and other queries refer to it by that."""
+    def query(self, name: str, query: Query | str, emit: str | None = None) -> Query:
+        """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
+
+        `emit="update"` makes an aggregate in SQL give changed groups each epoch.
+        """
         self._check_name(name)
-        if not isinstance(query, Query):
+        if isinstance(query, str):
+            from anabranch.language.sql import read_query
+
+            known = {**self._queries, **{key: Query(node) for key, node in self._streams.items()}}
+            query = read_query(query, known, name, emit or "final")
+        elif not isinstance(query, Query):
             raise LanguageError(
-                f"Query '{name}': expected a query made with from_stream(...), got "
+                f"Query '{name}': expected SQL or a query made with from_stream(...), got "
                 f"{type(query).__name__}."
             )
+        elif emit is not None:
+            raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
         self._queries[name] = query
         return query
 

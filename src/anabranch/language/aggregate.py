@@ -154,7 +154,7 @@ def last(argument: Expression | str) -> AggregateCall:
 
 
 def approx_distinct(argument: Expression | str, size: int = 1024) -> AggregateCall:
-    """About how many different values: exact up to `size`, then within about 1/sqrt(size)."""
+    """About how many different values: exact below `size`, then within about 1/sqrt(size)."""
     if size < 16:
         raise LanguageError(f"approx_distinct needs a size of at least 16, not {size}.")
     return AggregateCall("approx_distinct", (_column(argument),), size)

@@ -54,12 +54,29 @@ class Scope:
         return type_of(expression, self.schema, f"{self.where} '{self.text}'")
 
 
-def parse(scope: Scope) -> exp.Expr:
+class StatementDialect(TextDialect):
+    """The same with whole statements: GROUP BY may name its expressions, and `window` is a function."""
+
+    class Tokenizer(TextDialect.Tokenizer):
+        KEYWORDS: ClassVar = {
+            word: kind
+            for word, kind in TextDialect.Tokenizer.KEYWORDS.items()
+            if word not in ("WINDOW", "SESSION")
+        }
+
+    class Parser(TextDialect.Parser):
+        def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+            if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
+                return None
+            return self.expression(exp.Group(expressions=self._parse_csv(self._parse_expression)))
+
+
+def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     """The text as sqlglot's tree."""
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
     try:
-        return sqlglot.parse_one(scope.text, dialect=TextDialect)
+        return sqlglot.parse_one(scope.text, dialect=dialect)
     except ParseError as error:
         first: dict[str, Any] = error.errors[0] if error.errors else {}
         near, line = str(first.get("highlight") or ""), int(first.get("line") or 1)
