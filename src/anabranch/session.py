@@ -12,6 +12,7 @@ streams
 from __future__ import annotations
 
 import tempfile
+import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,10 @@ from anabranch.language.builder import Query
 from anabranch.language.expression import TYPES
 from anabranch.language.graph import Node, Ordered, Stream
 from anabranch.language.window import duration
+from anabranch.partitioning.choice import Choice
+from anabranch.partitioning.cost import assume
+from anabranch.partitioning.search import search
+from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.explain import explain_plan
 from anabranch.plan.subquery import Plan
@@ -209,9 +214,20 @@ class Session:
             self._streams, nodes, self._lateness, self.settings.allow_unbounded_state, whole
         )
 
+    def partitioning(self) -> Choice:
+        """The partitioning set that suits the whole query set best, and what else was considered.
+
+        Costs follow from assumed rates. It is advice so far: each subquery is partitioned by its own
+        keys, whatever the others need.
+        """
+        tree = needs_of({name: query.node for name, query in self._queries.items()})
+        return search(tree, assume(tree, {}), sites=self.sites)
+
     def explain(self) -> str:
-        """The plan as text: streams, subqueries with their partitioning, outputs."""
-        return explain_plan(self.plan(), self.sites, self.settings)
+        """The plan as text: streams, subqueries with their partitioning, outputs, and advice."""
+        plan = explain_plan(self.plan(), self.sites, self.settings)
+        advice = textwrap.indent(self.partitioning().explain(), "  ")
+        return f"{plan}\none partitioning for all (advice, at assumed rates)\n{advice}"
 
     # -- runs -------------------------------------------------------------------------------------
 

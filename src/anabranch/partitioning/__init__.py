@@ -1,0 +1,1 @@
+"""Which split of the streams suits a whole query set: requirement, reconcile, cost, search."""

@@ -1,0 +1,137 @@
+"""What a partitioning set costs: the most data any one site must receive in an epoch.
+
+The model: rows of nodes that the set suits stay where they are made, and are brought together where
+the last of these nodes ends, so that one site receives its output. A node that the set does not suit
+has its whole input brought together. What already is where it is needed costs nothing. Rates are
+measured elsewhere; `assume` fills in what is not measured yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from anabranch.errors import PlanningError
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.reconcile import compatible
+from anabranch.partitioning.tree import NeedTree
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a stream or node yields: rows an epoch, or rows per row it receives, and their size."""
+
+    bytes_per_row: float
+    selectivity: float = 1.0
+    rows_per_epoch: float | None = None
+    """Counted rows, where there are any; else they follow from the input and the selectivity."""
+
+    def __post_init__(self) -> None:
+        for value in (self.bytes_per_row, self.selectivity, self.rows_per_epoch or 0):
+            if not 0 <= value < float("inf"):
+                raise PlanningError(f"Rates must be finite and not negative: {self}.")
+
+
+ASSUMED_STREAM = Rates(bytes_per_row=100, rows_per_epoch=1_000_000)
+ASSUMED = {
+    "aggregate": Rates(bytes_per_row=50, selectivity=0.1),
+    "join": Rates(bytes_per_row=100, selectivity=1.0),
+    "stateless": Rates(bytes_per_row=50, selectivity=1.0),
+}
+"""Only the order of costs matters before anything is measured: aggregates reduce, joins do not."""
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """Bytes an epoch that each node, and each stream's exchange, makes one site receive."""
+
+    received: Mapping[str, float]
+    suited: frozenset[str]
+    """The nodes that run on the partitions: they and all nodes below them are suited."""
+
+    unsuited: frozenset[str]
+    """The others: their input is brought together."""
+
+    @property
+    def most(self) -> float:
+        """The cost of the plan."""
+        return max(self.received.values(), default=0.0)
+
+    @property
+    def total(self) -> float:
+        return sum(self.received.values())
+
+    @property
+    def busiest(self) -> str | None:
+        """The node that costs most, if anything costs."""
+        name = max(self.received, key=lambda name: self.received[name], default=None)
+        return name if name is not None and self.received[name] > 0 else None
+
+
+def assume(tree: NeedTree, measured: Mapping[str, Rates]) -> dict[str, Rates]:
+    """The measured rates, and assumed ones for streams and nodes that have none."""
+    rates = dict.fromkeys(tree.streams, ASSUMED_STREAM)
+    rates |= {name: ASSUMED[need.kind] for name, need in tree.needs.items()}
+    return {name: measured.get(name, rate) for name, rate in rates.items()}
+
+
+def bytes_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
+    """Bytes an epoch that each stream and node yields."""
+    for name in (*tree.streams, *tree.needs):
+        if name not in rates or (name not in tree.needs and rates[name].rows_per_epoch is None):
+            raise PlanningError(
+                f"There are no rates for '{name}': measure them, or take them from assume()."
+            )
+    rows = {name: rates[name].rows_per_epoch or 0.0 for name in tree.streams}
+    for name in tree.needs:
+        inputs = tree.inputs[name]
+        counted = rates[name].rows_per_epoch
+        received = sum(rows[part] for part in inputs)
+        rows[name] = received * rates[name].selectivity if counted is None else counted
+    return {name: count * rates[name].bytes_per_row for name, count in rows.items()}
+
+
+def suited_by(tree: NeedTree, partitioning: PartitioningSet) -> frozenset[str]:
+    """The nodes that the set suits by itself, whatever is below them."""
+    return frozenset(name for name, need in tree.needs.items() if compatible(partitioning, need))
+
+
+def plan_cost(
+    tree: NeedTree, suited: frozenset[str], sent: Mapping[str, float],
+    exchanged: frozenset[str] = frozenset(), sites: int = 1,
+) -> PlanCost:  # fmt: skip
+    """What every node makes one site receive.
+
+    `suited` are the nodes that the set suits, `sent` the bytes that streams and nodes yield,
+    `exchanged` the streams that come partitioned otherwise: all their rows change sites, and each
+    site receives its share.
+    """
+    spread = set(tree.streams)
+    for name in tree.needs:
+        if name in suited and spread.issuperset(tree.inputs[name]):
+            spread.add(name)
+    consumers = tree.consumers()
+    received = {f"exchange of {stream}": sent[stream] / sites for stream in sorted(exchanged)}
+    for name in tree.needs:
+        if name not in spread:
+            # What an unsuited node below yields is there already
+            received[name] = sum(sent[part] for part in tree.inputs[name] if part in spread)
+        elif consumers[name] and spread.issuperset(consumers[name]):
+            received[name] = 0.0
+        else:
+            received[name] = sent[name]
+    suited = frozenset(spread - set(tree.streams))
+    return PlanCost(received, suited, frozenset(tree.needs.keys() - suited))
+
+
+def exchanged_by(partitioning: PartitioningSet, given: PartitioningSet) -> frozenset[str]:
+    """The streams that come partitioned, but otherwise than by this set.
+
+    Axes count, not terms: streams that must meet are hashed by one function, which the ways they
+    come need not have in common.
+    """
+    return frozenset(
+        stream
+        for stream in given.streams & partitioning.streams
+        if given.restricted((stream,)) != partitioning.restricted((stream,))
+    )

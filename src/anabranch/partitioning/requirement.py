@@ -1,0 +1,222 @@
+"""What every node of a query set needs of the partitioning, in terms of source attributes.
+
+A node needs that rows which must meet (one group, one join key) come to the same site. Its terms say
+when they must: any non-empty set of functions of them will do for an aggregate, a history and an
+equi-join; selections, projections and unions take every partitioning. Which sets suit a need is in
+`reconcile`, how needs hang together in `tree`.
+
+Terms are traced through queries that read queries. Three kinds do not count:
+
+- What cannot be computed from the attributes of a source row, such as the result of an aggregate.
+- What two ways from the same stream compute differently (one row cannot go to two sites).
+- What reads the ordered attribute. Its groups would change sites with every window: windows that
+  overlap share panes, which would then lie on different sites, and the rows of one moment, which
+  all have nearly the same time, would all go to one site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from anabranch.errors import PlanningError
+from anabranch.language.expression import (
+    Call,
+    Expression,
+    Named,
+    columns_of,
+    substitute,
+    type_of,
+)
+from anabranch.language.graph import (
+    Aggregate,
+    Branch,
+    Filter,
+    History,
+    Node,
+    Project,
+    Stream,
+    Union,
+)
+from anabranch.partitioning.term import Attribute, alike, canonical, text_of
+
+Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
+KINDS = ("aggregate", "join", "stateless")
+
+Lineage: TypeAlias = Mapping[str, Mapping[str, Expression]]
+"""For each stream that rows come from: the columns that are functions of its attributes."""
+
+
+@dataclass(frozen=True)
+class NodeNeed:
+    """The terms that decide which rows must meet in a node.
+
+    `terms_by_stream` has for each stream the node's rows come from equally many terms: rows, of
+    whichever stream, meet only if they agree on all of them, place by place. So the terms of a join
+    pair up, and so do the keys of an aggregate over a union. Above a join, a column counts if it is
+    a function of the join's terms, and then on the streams of both sides; a column that an outer
+    join fills with NULL does not count, as the filled rows are on all sites.
+    """
+
+    name: str
+    kind: Kind
+    terms_by_stream: Mapping[str, tuple[Expression, ...]]
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise PlanningError(
+                f"Node '{self.name}' is of kind '{self.kind}'; expected one of {', '.join(KINDS)}."
+            )
+        counts = {stream: len(terms) for stream, terms in self.terms_by_stream.items()}
+        if len(set(counts.values())) > 1:
+            found = ", ".join(f"{stream} has {count}" for stream, count in counts.items())
+            raise PlanningError(
+                f"The terms of '{self.name}' must pair up, one of each stream: {found}."
+            )
+
+    @property
+    def stateful(self) -> bool:
+        return self.kind != "stateless"
+
+    def __str__(self) -> str:
+        sets = ", ".join(
+            f"{stream} {{{', '.join(map(text_of, terms))}}}"
+            for stream, terms in self.terms_by_stream.items()
+        )
+        return f"{self.name}: {self.kind}{f' of {sets}' if self.stateful else ''}"
+
+
+def need_of(name: str, node: Node) -> NodeNeed:
+    """What a node of the graph needs."""
+    match node:
+        case Aggregate() | History():
+            traced = trace(node.input)
+            keys = [_trace_term(key.expression, traced) for key in node.keys]
+            return NodeNeed(name, "aggregate", _aligned(keys, traced))
+    return NodeNeed(name, "stateless", {})
+
+
+def join_need(
+    name: str, left: Node, right: Node, pairs: Sequence[tuple[Expression, Expression]]
+) -> NodeNeed:
+    """What an equi-join of two nodes needs, given the pairs of expressions that must be equal."""
+    sides = trace(left), trace(right)
+    terms: list[Mapping[str, Expression] | None] = []
+    for ours, theirs in pairs:
+        kinds = type_of(ours, left.schema, name), type_of(theirs, right.schema, name)
+        # Equal values of different types need not hash alike; integers do, whatever their width
+        same_hash = kinds[0] == kinds[1] or all(kind.is_integer() for kind in kinds)
+        first, second = _trace_term(ours, sides[0]), _trace_term(theirs, sides[1])
+        terms.append(_merge(first, second) if same_hash and first and second else None)
+    return NodeNeed(name, "join", _aligned(terms, {**sides[0], **sides[1]}))
+
+
+def trace(node: Node) -> Lineage:
+    """Where the columns of a node come from; columns that cannot be traced are left out."""
+    return _trace(node, {})
+
+
+def attributes_of(stream: Stream) -> dict[str, Expression]:
+    """The columns of a stream as attributes, for terms that are written by hand."""
+    ordered = stream.ordered and stream.ordered.column
+    return {
+        name: Attribute(name, kind, name == ordered, position)
+        for position, (name, kind) in enumerate(stream.schema.items())
+    }
+
+
+def _trace(node: Node, known: dict[int, Lineage]) -> Lineage:
+    if id(node) not in known:
+        known[id(node)] = _trace_node(node, [_trace(part, known) for part in node.inputs])
+    return known[id(node)]
+
+
+def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
+    match node:
+        case Stream():
+            return {node.name: attributes_of(node)}
+        case Filter() | Branch():
+            return inputs[0]
+        case Project():
+            return _compute(node.columns, inputs[0])
+        case Union():
+            return _unite(inputs)
+        case Aggregate():
+            # The window's own columns are functions of time at best: they do not count anyway
+            return _compute(node.keys, inputs[0])
+        case History():
+            return {stream: dict(columns) for stream, columns in inputs[0].items()}
+    raise PlanningError(f"There is no way to trace the columns of '{node}' to the streams yet.")
+
+
+def _compute(columns: Sequence[Named], source: Lineage) -> Lineage:
+    return {
+        stream: {
+            column.name: canonical(substitute(column.expression, known))
+            for column in columns
+            if _is_known(column.expression, known)
+        }
+        for stream, known in source.items()
+    }
+
+
+def _is_known(expression: Expression, columns: Mapping[str, Expression]) -> bool:
+    """Whether it can be computed; constants split nothing and do not count."""
+    read = set(columns_of(expression))
+    return bool(read) and read <= columns.keys()
+
+
+def _unite(parts: Sequence[Lineage]) -> Lineage:
+    """The columns of a union: a stream that comes in several ways must bring the same in each."""
+    united: dict[str, dict[str, Expression]] = {}
+    for part in parts:
+        for stream, columns in part.items():
+            if stream not in united:
+                united[stream] = dict(columns)
+                continue
+            before = united[stream]
+            united[stream] = {
+                name: term
+                for name, term in before.items()
+                if name in columns and alike(term, columns[name])
+            }
+    return united
+
+
+def _trace_term(term: Expression, source: Lineage) -> Mapping[str, Expression] | None:
+    """The term on each stream, or None if it does not count."""
+    traced = _compute((Named("term", term),), source)
+    found = {stream: columns["term"] for stream, columns in traced.items() if columns}
+    if len(found) < len(source) or any(map(is_temporal, found.values())):
+        return None
+    return found
+
+
+def _merge(
+    left: Mapping[str, Expression], right: Mapping[str, Expression]
+) -> Mapping[str, Expression] | None:
+    """The terms of both sides; on a stream that is on both, they must be the same."""
+    if all(alike(left[stream], right[stream]) for stream in left.keys() & right.keys()):
+        return {**left, **right}
+    return None
+
+
+def is_temporal(term: Expression) -> bool:
+    """Whether a traced term reads the ordered attribute of its stream."""
+    return any(attribute.ordered for attribute in attributes_in(term))
+
+
+def attributes_in(term: Expression) -> list[Attribute]:
+    """The attributes a term reads, as far as their streams are known."""
+    if isinstance(term, Attribute):
+        return [term]
+    parts = term.arguments if isinstance(term, Call) else ()
+    return [attribute for part in parts for attribute in attributes_in(part)]
+
+
+def _aligned(
+    terms: Sequence[Mapping[str, Expression] | None], streams: Lineage
+) -> dict[str, tuple[Expression, ...]]:
+    counted = [term for term in terms if term]
+    return {stream: tuple(term[stream] for term in counted) for stream in streams}

@@ -1,0 +1,87 @@
+"""What the documents name must exist: files, folders, commands, settings, public names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import anabranch
+from anabranch.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+SOURCE = ROOT / "src" / "anabranch"
+
+
+def texts() -> list[pytest.ParameterSet]:
+    return [pytest.param(path.read_text(), path, id=path.name) for path in DOCUMENTS]
+
+
+def code_spans(text: str) -> list[str]:
+    without_blocks = re.sub(r"```.*?```", "", text, flags=re.S)
+    return re.findall(r"`([^`\n]+)`", without_blocks)
+
+
+@pytest.mark.parametrize(("text", "path"), texts())
+def test_links_lead_somewhere(text: str, path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+?)\)", text):
+        if "://" not in target:
+            assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+@pytest.mark.parametrize(("text", "path"), texts())
+def test_modules_and_folders_exist(text: str, path: Path) -> None:
+    for span in code_spans(text):
+        name = span.split(" ")[0].rstrip("/")
+        if re.fullmatch(r"[\w./-]+\.(py|yml|txt|toml|sh)", name) or re.fullmatch(r"\w+/", span):
+            places = (ROOT / name, SOURCE / name, path.parent / name)
+            found = any(place.exists() for place in places) or bool(
+                list(SOURCE.rglob(Path(name).name))
+            )
+            assert found, f"{path.name} names {span}"
+
+
+@pytest.mark.parametrize(("text", "path"), texts())
+def test_commands_exist(text: str, path: Path) -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.M))
+    for target in re.findall(r"\bmake ([a-z-]+)\b(?=`|\s{2,}|\s*$|\s+#)", text, flags=re.M):
+        assert target in targets, f"{path.name} says make {target}"
+
+
+def test_subcommands_exist() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "anabranch", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    bench = subprocess.run(
+        [sys.executable, "-m", "anabranch", "bench", "--help"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    for path in DOCUMENTS:
+        for command, sub in re.findall(r"`anabranch (\w+)(?: ([a-z-]+))?", path.read_text()):
+            assert command in shown, f"{path.name} says anabranch {command}"
+            if command == "bench" and sub:
+                assert sub in bench, f"{path.name} says anabranch bench {sub}"
+
+
+def test_settings_named_in_documents_exist() -> None:
+    known = set(Settings.__struct_fields__)
+    for path in DOCUMENTS:
+        for name in re.findall(
+            r"setting[s]? `(\w+)`|`(\w+_(?:seconds|per_epoch|state|fan))`", path.read_text()
+        ):
+            found = name[0] or name[1]
+            assert found in known, f"{path.name} names the setting {found}"
+
+
+def test_names_imported_in_the_readme_exist() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S)
+    assert blocks
+    for block in blocks:
+        compile(block, "README.md", "exec")
+        for names in re.findall(r"from anabranch import ([\w, ]+)", block):
+            for name in names.split(","):
+                assert hasattr(anabranch, name.strip()), name

@@ -1,0 +1,54 @@
+"""The folder tree is the architecture: who may import whom, and where Spark may be met."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
+ORDER = (
+    "errors", "settings", "language", "partitioning", "routing", "state", "operators", "plan",
+    "sources", "sinks", "engine", "session",
+)  # fmt: skip
+SPARK = ("engine/spark.py", "engine/local.py", "sources/spark.py", "sinks/spark.py")
+
+
+def imports(path: Path) -> list[str]:
+    """The modules a file imports when it runs; those for type checkers only are left out."""
+    tree = ast.parse(path.read_text())
+    guarded = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if node in guarded:
+            continue
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
+
+
+def room(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def test_rooms_import_only_rooms_before_them() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if room(path) not in ORDER:
+            continue
+        allowed = ORDER[: ORDER.index(room(path)) + 1]
+        for module in imports(path):
+            if module.startswith("anabranch."):
+                assert module.split(".")[1] in allowed, f"{path.relative_to(SOURCE)}: {module}"
+
+
+def test_spark_is_met_in_few_places() -> None:
+    for path in SOURCE.rglob("*.py"):
+        if room(path) in ORDER:
+            names = [name for name in imports(path) if name.split(".")[0] in ("pyspark", "py4j")]
+            assert not names or str(path.relative_to(SOURCE)) in SPARK, path
