@@ -49,7 +49,7 @@ class Commands(TyperGroup):
                 complain(str(error), "red")
             raise typer.Exit(1) from error
         except KeyboardInterrupt as error:
-            complain("Interrupted. What was committed before stays committed.", "yellow")
+            complain("Interrupted. Committed epochs stay.", "yellow")
             raise typer.Exit(INTERRUPTED) from error
 
 

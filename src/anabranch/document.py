@@ -36,6 +36,11 @@ class Entry:
     def error(self, message: str) -> SettingsError:
         return SettingsError(f"{self}: {message}")
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the value is neither a list nor a mapping, and would not be read as a number."""
+        return isinstance(self.node, yaml.ScalarNode) and isinstance(_construct(self.node), str)
+
     @contextmanager
     def placed(self) -> Iterator[None]:
         """Gives errors that come from within this place, unless they already have one."""

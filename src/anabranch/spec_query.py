@@ -1,24 +1,28 @@
-"""The queries of a specification file: each entry mirrors a chain of the builder's calls.
+"""The queries of a specification file: SQL, or clauses that mirror the builder's calls.
 
-    flows: {from: tcp, where: len > 0, group_by: [time/60 AS tb, srcIP], aggregate: [count(*) AS cnt],
-            having: cnt > 10, select: [tb, srcIP, cnt], emit: final}
+    flows: SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP
+    heavy: {from: flows, where: cnt > 10, group_by: [tb, srcIP], aggregate: [max(cnt) AS most],
+            having: most > 20, select: [tb, most], emit: final}
 
-The order of the clauses in effect is that of SQL. Entries may read each other in any order.
+Clauses take effect in the order of SQL. Entries may read each other in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from sqlglot import exp
+
 from anabranch.document import Entry
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.builder import Query, WindowKey
+from anabranch.language.dialect import Scope, StatementDialect, parse
 from anabranch.language.expression import Expression
 from anabranch.language.text import read_expression, read_named
 from anabranch.language.text_aggregate import read_aggregate
 from anabranch.session import Session
 
-INPUTS = ("from", "union", "case")
+INPUTS = ("sql", "from", "union", "case")
 CLAUSES = (
     "where", "window", "group_by", "aggregate", "emit", "having", "history", "select",
 )  # fmt: skip
@@ -30,7 +34,7 @@ def query_names(entries: Mapping[str, Entry]) -> dict[str, str]:
     """Every query the file defines, with its entry; the branches of a case are queries of their own."""
     names: dict[str, str] = {}
     for name, entry in entries.items():
-        fields = entry.fields((*INPUTS, *CLAUSES))
+        fields = _clauses(entry)
         found = _branches(fields["case"]) if "case" in fields else {name: entry}
         for branch, place in found.items():
             if branch in names:
@@ -70,9 +74,11 @@ class _Registrar:
             raise LanguageError(f"{entry}: queries cannot read each other in a circle: {circle}.")
         self._under_way.append(name)
         with entry.placed():
-            fields = entry.fields()
+            fields = _clauses(entry)
             if "case" in fields:
-                self._case(entry, fields)
+                self._case(fields)
+            elif "sql" in fields:
+                self._sql(name, fields)
             else:
                 self._session.query(name, build(self._input(entry, fields), fields))
         self._under_way.pop()
@@ -91,7 +97,7 @@ class _Registrar:
         given = [key for key in INPUTS if key in fields]
         if len(given) != 1:
             came = " and ".join(given) or "none"
-            raise entry.error(f"a query needs one input: from, union or case; got {came}.")
+            raise entry.error(f"a query needs one input: sql, from, union or case; got {came}.")
         if "from" in fields:
             return self._read(fields["from"])
         parts = [self._read(part) for part in fields["union"].items()]
@@ -99,7 +105,18 @@ class _Registrar:
             raise fields["union"].error("a union needs two inputs or more: union: [a, b].")
         return parts[0].union(*parts[1:])
 
-    def _case(self, entry: Entry, fields: Mapping[str, Entry]) -> None:
+    def _sql(self, name: str, fields: Mapping[str, Entry]) -> None:
+        for key in fields:
+            if key not in ("sql", "emit"):
+                raise fields[key].error(f"'{key}' has no place beside SQL: write it there.")
+        text = fields["sql"].text()
+        for table in _tables(text, name):
+            if table in self._names:
+                self.register(self._names[table])
+        emit = fields["emit"].text() if "emit" in fields else None
+        self._session.query(name, text, emit)
+
+    def _case(self, fields: Mapping[str, Entry]) -> None:
         """One query per branch, named like it, and one for the rest if it has a name."""
         for key in fields:
             if key != "case":
@@ -206,6 +223,18 @@ def _branches(entry: Entry) -> dict[str, Entry]:
     if "rest" in parts:
         found[parts["rest"].text()] = parts["rest"]
     return found
+
+
+def _clauses(entry: Entry) -> dict[str, Entry]:
+    """The clauses of an entry; a text instead of a mapping is SQL."""
+    return {"sql": entry} if entry.is_text else entry.fields((*INPUTS, *CLAUSES))
+
+
+def _tables(text: str, query: str) -> list[str]:
+    """What a statement reads, apart from what it defines itself by WITH."""
+    tree = parse(Scope(text, {}, f"Query '{query}'"), StatementDialect)
+    own = {part.alias for part in tree.find_all(exp.CTE)}
+    return [table.name for table in tree.find_all(exp.Table) if table.name not in own]
 
 
 def _required(entry: Entry, parts: Mapping[str, Entry], key: str) -> Entry:

@@ -25,6 +25,13 @@ import anabranch
 from helpers import Rows, manifests, missing, orphans
 
 HERE = Path(__file__).parent
+LONGEST = 240
+"""Seconds one run may take, also on a machine that has much else to do."""
+# A JVM that lives for seconds is done before its second compiler has paid for itself
+SHORT_LIVED = dict.fromkeys(
+    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+)
 Meddler = Callable[[subprocess.Popen[str], dict[str, Any]], None]
 
 
@@ -112,6 +119,7 @@ class Crashing:
 
     def __post_init__(self) -> None:
         print(f"seed {self.seed}")
+        self.watchdog = threading.Timer(0, int)
         make_input(self.root / "in", self.seed, self.files)
         self.truth = Truth(self.root / "in")
 
@@ -125,46 +133,61 @@ class Crashing:
         return self.files
 
     def spawn(self, **orders: Any) -> subprocess.Popen[str]:
-        spec = {"root": str(self.root), "engine": self.engine, **self.options, **orders}
+        spec = {"root": str(self.root), "engine": self.engine, "conf": SHORT_LIVED}
+        spec |= {**self.options, **orders}
         source = Path(anabranch.__file__).parents[1]
         path = [str(source), str(HERE), str(HERE.parent)]
-        return subprocess.Popen(
-            [sys.executable, str(HERE / "child.py"), json.dumps(spec)],
-            stdout=subprocess.PIPE, text=True, start_new_session=True,
-            stderr=open(self.root / "stderr", "a"),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
-        )  # fmt: skip
+        with open(self.root / "stderr", "a") as errors:
+            process = subprocess.Popen(
+                [sys.executable, str(HERE / "child.py"), json.dumps(spec)],
+                stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+            )  # fmt: skip
+        # A run that never ends must not keep the test waiting, nor outlive it
+        self.watchdog = threading.Timer(LONGEST, process.kill)
+        self.watchdog.daemon = True
+        self.watchdog.start()
+        return process
+
+    def wait(self, process: subprocess.Popen[str]) -> int:
+        """How the process ended, once all it said is read."""
+        code = process.wait()
+        assert self.watchdog.is_alive(), self.complaint(f"a run took longer than {LONGEST} s")
+        self.watchdog.cancel()
+        return code
 
     def kill_exactly(self, step: str, epoch: int) -> None:
         """Runs until the process kills itself at this step."""
         process = self.spawn(kill=(step, epoch))
         for _ in process.stdout or ():
             self.note_family(process)
-        assert process.wait(300) == -signal.SIGKILL, self.complaint(f"no kill at {step} {epoch}")
+        assert self.wait(process) == -signal.SIGKILL, self.complaint(f"no kill at {step} {epoch}")
         self.count(f"at {step} of epoch {epoch}")
 
     def kill_at_change(self, number: int) -> bool:
         """Runs until the process kills itself at a rename or deletion; False if it ended before."""
         process = self.spawn(kill_at_change=number)
         told = [json.loads(line) for line in process.stdout or ()]
-        code = process.wait(300)
+        code = self.wait(process)
         assert code in (0, -signal.SIGKILL), self.complaint(f"failed before change {number}")
         self.count(f"at change {number}, after {told[-1:]}", code != 0)
         return code != 0
 
     def kill_timed(self, epoch: int, delay: float) -> bool:
-        """Kills the process some time after it began this epoch; False if it ended before that."""
+        """Kills the process some time after it began this epoch, or the first after it that is left;
+        False if it ended before that."""
         process = self.spawn()
         assert process.stdout
         for line in process.stdout:
             told = json.loads(line)
-            if (told.get("step"), told.get("epoch")) == ("begin", epoch):
+            if told.get("step") == "begin" and told["epoch"] >= epoch:
+                epoch = told["epoch"]
                 break
         time.sleep(delay)
         self.note_family(process)
         process.kill()
         rest = process.stdout.read().splitlines()
-        killed = process.wait(300) == -signal.SIGKILL
+        killed = self.wait(process) == -signal.SIGKILL
         where = json.loads(rest[-1]) if rest else {"step": "begin", "epoch": epoch}
         self.count(f"{delay * 1000:.0f} ms into epoch {epoch}, after {where}", killed)
         return killed
@@ -176,7 +199,9 @@ class Crashing:
         print(f"killed {where}" if killed else f"too late to kill {where}")
         assert missing(self.checkpoint) == set()
 
-    def finish(self, meddle: Meddler | None = None, **orders: Any) -> list[dict[str, Any]]:
+    def finish(
+        self, meddle: Meddler | None = None, code: int = 0, **orders: Any
+    ) -> list[dict[str, Any]]:
         """Runs to the end and returns all the process said; `meddle` hears every word of it."""
         process = self.spawn(**orders)
         words = []
@@ -184,8 +209,8 @@ class Crashing:
             words.append(json.loads(line))
             if meddle:
                 meddle(process, words[-1])
-        assert process.wait(300) == 0, self.complaint("the last run failed")
-        assert words[-1].get("done")
+        assert self.wait(process) == code, self.complaint(f"expected the run to end with {code}")
+        assert words[-1].get("done", False) == (code == 0)
         return words
 
     def complaint(self, what: str) -> str:
@@ -218,6 +243,8 @@ class Crashing:
         try:
             yield
         finally:
+            self.watchdog.cancel()
+            self.watchdog.function()
             over.set()
             watcher.join()
 

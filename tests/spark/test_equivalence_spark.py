@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from anabranch import Session, UserAggregate, approx_quantile, col, count, first, hop, sum_
 from anabranch.settings import Settings
+from anabranch.testing.aggregates import DOUBLED
 from anabranch.testing.cases import (
     NUMBERS,
     Case,
@@ -20,7 +21,6 @@ from anabranch.testing.cases import (
     make_frames,
     streams,
 )
-from anabranch.testing.queries import DOUBLED
 from anabranch.testing.trial import Leg, Outcome, SessionMaker, Trial, check, draw_trial
 
 pytestmark = pytest.mark.spark

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from anabranch import Session, col, count
+from anabranch import Session, col, count, tumble
 from anabranch.errors import LanguageError, PlanningError, SourceError
 from anabranch.sinks.files import FileSink
 from helpers import FORMATS, SCHEMA, Stage, plain, read_results, sample
@@ -82,6 +82,41 @@ def test_a_narrower_type_is_widened_without_loss(
         stage.write(number, sample(number).with_columns(pl.col("v").cast(kind)))
     stage.finish()
     assert stage.results() == stage.expected(*GOOD)
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize("kind", [pl.Float32, pl.Int32, pl.UInt16, pl.Null])
+def test_what_fits_into_a_float(tmp_path: Path, format: str, kind: type[pl.DataType]) -> None:
+    stage = Stage(tmp_path, format)
+    frames = [rows.with_columns(v=None) if kind is pl.Null else rows for rows in GOOD]
+    for number, rows in enumerate(frames):
+        stage.write(number, rows.with_columns(pl.col("v").cast(kind)))
+    session = stage.session(schema={"time": "int64", "k": "string", "v": "float64"})
+    stage.finish(session)
+    assert stage.results() == stage.expected(
+        *(r.with_columns(pl.col("v").cast(float)) for r in frames)
+    )
+
+
+@pytest.mark.parametrize("format", ["parquet", "arrow"])
+@pytest.mark.parametrize(("unit", "fits"), [("ms", True), ("us", True), ("ns", False)])
+def test_which_timestamps_fit(tmp_path: Path, format: str, unit: str, fits: bool) -> None:
+    """Stored as microseconds: milliseconds fit, nanoseconds would lose something."""
+    stage = Stage(tmp_path, format)
+    for number in range(2):
+        seconds = pl.from_epoch("time", time_unit="s").dt.cast_time_unit(unit)  # type: ignore[arg-type]
+        stage.write(number, sample(number).with_columns(time=seconds))
+    session = Session.in_process(settings={"fsync": False})
+    schema = {"time": "timestamp", "k": "string", "v": "int64"}
+    rows = session.stream("rows", path=stage.input, format=format, schema=schema, ordered="time")
+    session.query("n", rows.group_by(tumble("10 seconds")).agg(count().alias("n")))
+    if fits:
+        run = stage.finish(session, sinks={"n": "memory"})
+        assert run.results("n")["n"].to_list() == [40, 40]
+    else:
+        message = stage.refused(SourceError, session, sinks={"n": "memory"})
+        assert "column 'time' has the wrong type: expected Datetime(time_unit='us'" in message
+        assert "the file has Datetime(time_unit='ns'" in message
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])

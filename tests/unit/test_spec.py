@@ -148,6 +148,28 @@ def test_history_union_case_and_update(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+def test_sql_means_what_the_clauses_mean(tmp_path: Path) -> None:
+    made = built(
+        tmp_path,
+        """\
+  top: SELECT tb, max(cnt) AS most FROM flows GROUP BY tb
+  flows: |
+    SELECT tb, srcIP, COUNT(*) AS cnt
+    FROM tcp
+    GROUP BY time/60 AS tb, srcIP
+  ever: {sql: "SELECT srcIP, COUNT(*) AS c FROM tcp GROUP BY srcIP", emit: update}
+""",
+    )
+    other = packets(Session.in_process())
+    flows = other.query("flows", "SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp "
+                        "GROUP BY time/60 AS tb, srcIP")  # fmt: skip
+    assert flows.node.schema == {"tb": pl.Int64(), "srcIP": pl.Int64(), "cnt": pl.Int64()}
+    other.query("top", "SELECT tb, max(cnt) AS most FROM flows GROUP BY tb")
+    other.query("ever", "SELECT srcIP, COUNT(*) AS c FROM tcp GROUP BY srcIP", emit="update")
+    for query in ("flows", "top", "ever"):
+        assert signature(made, query) == signature(other, query)
+
+
 def test_file_streams(tmp_path: Path) -> None:
     pl.DataFrame({"t": [1, 2], "k": ["a", "b"]}).write_csv(tmp_path / "in.csv")
     made = spec_of(
@@ -230,7 +252,7 @@ def test_faults_of_the_file(tmp_path: Path, text: str, message: str) -> None:
         ("{from: tcp, group_by: srcIP}", SettingsError, "'group_by' needs 'aggregate: [...]'"),
         ("{from: tcp, having: len > 3}", SettingsError, "use 'where' here"),
         ("{from: tcp, union: [tcp, tcp]}", SettingsError, "got from and union"),
-        ("{where: len > 3}", SettingsError, "a query needs one input: from, union or case; got none"),
+        ("{where: len > 3}", SettingsError, "needs one input: sql, from, union or case; got none"),
         ("{union: tcp}", SettingsError, "a union needs two inputs or more"),
         ("{from: tcp, window: {tumbl: 60}, aggregate: count(*) AS c}", SettingsError,
          "Did you mean 'tumble'?"),
@@ -247,6 +269,13 @@ def test_faults_of_the_file(tmp_path: Path, text: str, message: str) -> None:
         ("{case: {of: tcp, branches: {flows: len > 3}}, where: len > 3}", SettingsError,
          "a case stands alone"),
         ("{from: flows}", LanguageError, "in a circle: flows -> flows"),
+        ("SELECT len FROM flows", LanguageError, "in a circle: flows -> flows"),
+        ("SELECT lenn FROM tcp", LanguageError, "queries.flows: Query 'flows' 'SELECT lenn FROM"),
+        ("SELECT len FROM tpc", LanguageError, "Did you mean 'tcp'?"),
+        ("SELECT len FRM tcp", LanguageError, "queries.flows: Query 'flows'"),
+        ("{sql: SELECT len FROM tcp, where: len > 3}", SettingsError,
+         "'where' has no place beside SQL"),
+        ("7", SettingsError, "expected a mapping (key: value), got a whole number (7)"),
         ("{from: tcp}\n  a b: {from: tcp}", LanguageError, "'a b' cannot be a name"),
     ],
 )  # fmt: skip

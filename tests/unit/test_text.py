@@ -111,6 +111,7 @@ def test_division_by_a_constant_is_recognised_as_a_window() -> None:
 def test_names() -> None:
     assert read_named("time/60 AS tb", ROWS.schema).name == "tb"
     assert read_named('len as "a b"', ROWS.schema).name == "a b"
+    assert read_named("len AS\n  bytes", ROWS.schema).name == "bytes"
     assert read_named("len", ROWS.schema).name == "len"
     assert read_named("len + 1", ROWS.schema).name == "len + 1"
 
@@ -225,10 +226,10 @@ def test_aggregate_refusals(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["len bytes", "1a", "len x"])
+@pytest.mark.parametrize("text", ["len bytes", "1a", "alias x"])
 def test_a_name_needs_as(text: str) -> None:
     with pytest.raises(LanguageError, match="expected an operator or AS before"):
-        read_named(text, ROWS.schema)
+        read_named(text, {**ROWS.schema, "alias": pl.Int64()})
 
 
 def test_position_in_several_lines() -> None:

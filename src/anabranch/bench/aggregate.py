@@ -79,9 +79,9 @@ class Series:
         oracle = self._oracles[job.data]
         self.checks.append(oracle.check(outcome.results))
         mine, other = ("ours", "spark") if isinstance(job, Ours) else ("spark", "ours")
-        self._results[mine, job.files] = outcome.results
-        if (other, job.files) in self._results:
+        if (other, job.files) in self._results and (mine, job.files) not in self._results:
             self.sides.append(oracle.compare(outcome.results, self._results[other, job.files]))
+        self._results[mine, job.files] = outcome.results
         return outcome
 
     @property

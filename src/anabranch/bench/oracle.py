@@ -8,7 +8,9 @@ from typing import Any
 
 from anabranch.errors import RunError
 
-COLUMNS = "tb::BIGINT AS tb, srcIP::BIGINT, destIP::BIGINT, cnt::BIGINT, bytes::BIGINT"
+COLUMNS = ", ".join(
+    f"{name}::BIGINT AS {name}" for name in ("tb", "srcIP", "destIP", "cnt", "bytes")
+)
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,7 @@ class Oracle:
         found = self._load("found", results)
         windows = self._windows("found")
         chosen = f"(SELECT {COLUMNS} FROM expected WHERE tb IN (SELECT tb FROM found))"
-        return Check(
-            windows, windows == self.closed, found,
-            self._surplus(chosen, "found"), self._surplus("found", chosen),
-        )  # fmt: skip
+        return Check(windows, windows == self.closed, found, *self._differences(chosen, "found"))
 
     def compare(self, one: Path, other: Path) -> Check:
         """Two runs' results against each other, over the windows both gave out."""
@@ -67,10 +66,8 @@ class Oracle:
             return Check((), False, 0, 0, 0)
         common = f"WHERE tb IN ({', '.join(map(str, windows))})"
         first, second = f"(FROM found {common})", f"(FROM other {common})"
-        return Check(
-            windows, len(windows) >= 2, int(self._one(f"SELECT count(*) FROM {first}")),
-            self._surplus(second, first), self._surplus(first, second),
-        )  # fmt: skip
+        rows = int(self._one(f"SELECT count(*) FROM {first}"))
+        return Check(windows, len(windows) >= 2, rows, *self._differences(second, first))
 
     def _load(self, name: str, results: Path) -> int:
         files = _quoted(f"{results}/**/*.parquet")
@@ -86,10 +83,20 @@ class Oracle:
         rows = self._duck.execute(f"SELECT DISTINCT tb FROM {name} ORDER BY tb").fetchall()
         return tuple(int(row[0]) for row in rows)
 
-    def _surplus(self, one: str, other: str) -> int:
-        """How many rows the one has that the other has not, counting repetitions."""
-        query = f"SELECT count(*) FROM (SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other})"
-        return int(self._one(query))
+    def _differences(self, wanted: str, found: str) -> tuple[int, int]:
+        """How many wanted rows are missing and how many are unexpected, counting repetitions."""
+        row = self._duck.execute(
+            f"""SELECT coalesce(sum(surplus) FILTER (surplus > 0), 0),
+                   coalesce(-sum(surplus) FILTER (surplus < 0), 0)
+            FROM (
+                SELECT sum(one) AS surplus
+                FROM (SELECT *, 1 AS one FROM {wanted} UNION ALL SELECT *, -1 FROM {found})
+                GROUP BY tb, srcIP, destIP, cnt, bytes
+                HAVING sum(one) <> 0
+            )"""
+        ).fetchone()
+        assert row is not None
+        return int(row[0]), int(row[1])
 
     def _one(self, query: str) -> Any:
         row = self._duck.execute(query).fetchone()

@@ -164,10 +164,18 @@ class Run:
                 offset = self._checkpoint.manifest.streams[name].offset
                 source.start(offset, self.options.available_now)
         except BaseException:
-            self._checkpoint.close()
+            self._release()
             raise
         self._thread.start()
         return self
+
+    def _release(self) -> None:
+        for source in self._sources.values():
+            source.stop()
+        self._exchange.close()
+        self._checkpoint.close()
+        if self.options.temporary:
+            shutil.rmtree(self.options.checkpoint, ignore_errors=True)
 
     def _run(self) -> None:
         try:
@@ -188,12 +196,7 @@ class Run:
             self._exception.__cause__ = error
             self._message = f"Failed: {error!r}"
         finally:
-            for source in self._sources.values():
-                source.stop()
-            self._exchange.close()
-            self._checkpoint.close()
-            if self.options.temporary:
-                shutil.rmtree(self.options.checkpoint, ignore_errors=True)
+            self._release()
             self._busy = False
             self._ended.set()
 

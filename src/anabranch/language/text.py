@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+import re
 from collections.abc import Mapping
 
 import polars as pl
@@ -41,9 +42,8 @@ NAMED_FUNCTIONS = tuple(
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
     exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^",
-    exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>",
+    exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>", exp.And: "&", exp.Or: "|",
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
-    exp.And: "&", exp.Or: "|",
 }  # fmt: skip
 _BITWISE = (
     exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift,
@@ -99,8 +99,7 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
         case exp.Cast() if not isinstance(tree, exp.TryCast):
             return _cast(tree, scope)
         case exp.DPipe():
-            parts = (translate(part, scope) for part in (tree.this, tree.expression))
-            return Call("concat", tuple(parts))
+            return Call("concat", (translate(tree.this, scope), translate(tree.expression, scope)))
         case exp.Anonymous():
             return _function(tree, scope)
     if type(tree) in _OPERATORS:
@@ -118,7 +117,7 @@ def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
     if not isinstance(tree, exp.Alias):
         return tree, None
     start = offset_of(tree.args["alias"])
-    if start is not None and not scope.text[:start].rstrip(' "').lower().endswith("as"):
+    if start is not None and not re.search(r'\bas[\s"]*$', scope.text[:start], re.IGNORECASE):
         raise scope.error(f"expected an operator or AS before '{tree.alias}'.", start)
     return tree.this, tree.alias
 
@@ -197,8 +196,8 @@ def _case(tree: exp.Case, scope: Scope) -> Expression:
     parts: list[Expression] = []
     for branch in tree.args["ifs"]:
         condition = translate(branch.this, scope)
-        parts += [condition if of is None else of == condition]
-        parts += [translate(branch.args["true"], scope)]
+        parts.append(condition if of is None else of == condition)
+        parts.append(translate(branch.args["true"], scope))
     default = tree.args.get("default")
     return Call("case", (*parts, translate(default, scope) if default else Literal(None)))
 

@@ -16,7 +16,7 @@ from anabranch.errors import AnabranchError
 from anabranch.observe.terminal import in_bytes
 from anabranch.observe.totals import Totals
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.2
 STOPPING = "stopping after the epoch under way (Ctrl-C again: at once)"
 
 

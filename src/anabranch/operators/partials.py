@@ -101,19 +101,17 @@ class Sum(Partial):
     def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
         assert self.argument
         values = rows[self.name if merge else self.argument]
-        _check_range(values, self.call)
+        _check_range(values, starts, self.call)
         return _reduced(np.add, values, starts)
 
     def _sum(self, column: str, rows: pl.DataFrame) -> pl.Expr:
-        values = rows[column]
-        _check_range(values, self.call)
-        if values.null_count() == 0:
+        if rows[column].null_count() == 0:
             return pl.col(column).sum()
         return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())
 
 
-def _check_range(values: pl.Series, call: AggregateCall) -> None:
-    """Refuses integer sums that might not fit; the bound is what all rows together could reach."""
+def _check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:
+    """Refuses integer sums that do not fit: a quick bound over all rows first, then group by group."""
     if values.dtype != pl.Int64 or values.len() == values.null_count():
         return
     low, high = values.min(), values.max()
@@ -121,8 +119,11 @@ def _check_range(values: pl.Series, call: AggregateCall) -> None:
     assert isinstance(high, int)
     if max(-low, high) * values.len() < 1 << 63:
         return
-    total = values.cast(pl.Float64).abs().sum()
-    if total >= float(1 << 63):
+    # Sums of the upper and of the lower halves cannot overflow; with its carry the upper one must fit
+    plain = values.fill_null(0).to_numpy()
+    upper = np.add.reduceat(plain >> 32, starts)
+    upper += np.add.reduceat(plain & 0xFFFFFFFF, starts) >> 32
+    if upper.min() < -(1 << 31) or upper.max() >= 1 << 31:
         raise RunError(
             f"{call} leaves the range of 64-bit integers (values from {low} to {high}). "
             f"Sum a decimal or a float instead: cast the argument."

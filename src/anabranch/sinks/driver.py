@@ -31,22 +31,32 @@ class _Delivered:
         return Staging(str(folder), "arrow", fsync)
 
     def publish(self, staged: Path, epoch: int) -> None:
-        if not staged.exists():
+        delivered = staged.with_name(f"delivered{staged.name}")
+        if delivered.exists() or not staged.exists():
             return
         parts = sorted(staged.glob("part-*.arrow"))
         if parts:
             rows = pl.concat([pl.read_ipc(part) for part in parts])
             self.deliver(rows, epoch)
-        # Away at once: a crash amid deleting would hand over the rest as if it were the epoch
-        delivered = staged.with_name(f"delivered{staged.name}")
+        # Away at once: a crash amid deleting would hand over the rest as if it were the epoch. The
+        # empty folder stays, for a task that ran twice may come late and stage its part again.
         os.replace(staged, delivered)
-        shutil.rmtree(delivered, ignore_errors=True)
+        self._clear(staged.parent, delivered.name)
 
     def discard(self, staged: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)
 
     def recover(self, checkpoint: Path, query: str, epoch: int) -> None:
-        shutil.rmtree(checkpoint / "results" / query, ignore_errors=True)
+        self._clear(checkpoint / "results" / query, f"delivered{hidden_epoch(epoch, '')}")
+
+    def _clear(self, folder: Path, kept: str) -> None:
+        """Removes everything but the mark of the last epoch that was handed over."""
+        for path in folder.glob("*"):
+            if path.name.startswith(kept):
+                for part in path.iterdir():
+                    part.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
         raise NotImplementedError

@@ -11,21 +11,19 @@ True
 from __future__ import annotations
 
 import datetime as dt
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from anabranch.language.builder import Query
 from anabranch.language.graph import Ordered, Stream
-from anabranch.testing.queries import Chooser, Clock, QueryMaker
-
-T = TypeVar("T")
+from anabranch.testing.chooser import Chooser, Clock, SeededChooser
+from anabranch.testing.queries import QueryMaker
 
 SCHEMA: dict[str, pl.DataType] = {
     "time": pl.Int64(), "i": pl.Int64(), "t": pl.String(), "b": pl.Boolean(), "d": pl.Date(),
@@ -59,22 +57,6 @@ CLOCKS = (
     Clock(pl.Datetime("ms"), "milliseconds", 1000),
     Clock(pl.Datetime("us", "Europe/Berlin"), "microseconds"),
 )
-
-
-class SeededChooser:
-    """Decisions by a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def integer(self, low: int, high: int) -> int:
-        return self._random.randint(low, high)
-
-    def choice(self, options: Sequence[T]) -> T:
-        return self._random.choice(options)
-
-    def flag(self, chance: float = 0.5) -> bool:
-        return self._random.random() < chance
 
 
 @dataclass(frozen=True)
@@ -169,3 +151,6 @@ def streams(names: Sequence[str], clock: Clock) -> list[Query]:
     """Streams with the columns of `SCHEMA`, as queries to build on."""
     schema = pl.Schema({**SCHEMA, "time": clock.kind})
     return [Query(Stream(name, schema, Ordered("time", bool(clock.unit)))) for name in names]
+
+
+__all__ = ["Case", "SeededChooser", "Shape", "draw_case", "draw_shape", "make_frames", "streams"]

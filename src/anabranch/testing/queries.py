@@ -7,93 +7,28 @@ the order of summing, and nothing that depends on the order of rows where that i
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from anabranch.language.aggregate import (
-    AggregateCall,
-    NamedAggregate,
-    UserAggregate,
-    approx_distinct,
-    approx_quantile,
-    avg,
-    bit_and,
-    bit_or,
-    bit_xor,
-    count,
-    count_distinct,
-    first,
-    last,
-    max_,
-    min_,
-    stddev,
-    sum_,
-    var,
-)
+from anabranch.language.aggregate import NamedAggregate, avg, count, max_, min_, stddev, sum_, var
 from anabranch.language.builder import Key, Query, count_window, hop, session_window, tumble
 from anabranch.language.expression import Expression, Named, call, col, when
 from anabranch.language.window import END, START
+from anabranch.testing.aggregates import (
+    IN_ORDER,
+    OF_ANYTHING,
+    OF_INTEGERS,
+    OF_NUMBERS,
+    ROUNDED,
+    Asking,
+)
+from anabranch.testing.chooser import Chooser, Clock
 from anabranch.testing.sql import quantile_columns
 
-T = TypeVar("T")
-Asking: TypeAlias = Callable[[Expression], AggregateCall]
 Columns: TypeAlias = "list[str | Expression | Named]"
-
-
-class Chooser(Protocol):
-    """Makes the decisions of a random case."""
-
-    def integer(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
-
-    def choice(self, options: Sequence[T]) -> T:
-        """One of the options; the first is the simplest."""
-
-    def flag(self, chance: float = 0.5) -> bool:
-        """True with about this chance."""
-
-
-@dataclass(frozen=True)
-class Clock:
-    """The type of the ordered attribute and the unit its times are drawn in."""
-
-    kind: pl.DataType
-    unit: str = ""
-    factor: int = 1
-    """How many of the engine's units, microseconds for timestamps, one of these is."""
-
-    def length(self, size: int) -> int | str:
-        return f"{size} {self.unit}" if self.unit else size
-
-
-def _add_twice(states: pa.Array, values: pa.Array, groups: pa.Array) -> pa.Array:
-    return _add(states, pc.multiply(pc.fill_null(values, 0).cast(pa.int64()), 2), groups)
-
-
-def _add(states: pa.Array, parts: pa.Array, groups: pa.Array) -> pa.Array:
-    table = pa.table({"group": groups, "part": parts}).group_by("group", use_threads=False)
-    return pc.add(states, table.aggregate([("part", "sum")])["part_sum"].combine_chunks())
-
-
-DOUBLED = UserAggregate(
-    "doubled", lambda: 0, _add_twice, _add, lambda states: pc.add(states, 1), pa.int64(), pa.int64()
-)
-USER_SQL = {"doubled": "2 * coalesce(sum({}), 0) + 1"}
-"""The user aggregates of random queries, as the oracle wants them."""
-
-IN_ORDER: tuple[Asking, ...] = (first, last)
-OF_ANYTHING: tuple[Asking, ...] = (count, count_distinct, approx_distinct, min_, max_)
-OF_NUMBERS: tuple[Asking, ...] = (
-    sum_, avg, var, stddev, lambda x: approx_quantile(x, 0.5),
-    lambda x: approx_quantile(x, 0.0), lambda x: approx_quantile(x, 0.9),
-)  # fmt: skip
-OF_INTEGERS: tuple[Asking, ...] = (bit_or, bit_and, bit_xor, DOUBLED)
-ROUNDED = (avg, var, stddev)
 
 
 @dataclass

@@ -24,9 +24,10 @@ from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.driver import MemorySink
 from anabranch.state.manifest import Manifest, decode
+from anabranch.testing.aggregates import USER_SQL
 from anabranch.testing.cases import Case
+from anabranch.testing.chooser import Chooser
 from anabranch.testing.oracle import Oracle
-from anabranch.testing.queries import USER_SQL, Chooser
 from anabranch.testing.sources import EpochSource
 
 SessionMaker = Callable[[int, Settings], Session]

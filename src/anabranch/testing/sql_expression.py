@@ -1,0 +1,156 @@
+"""Scalar expressions as DuckDB SQL, giving what Polars gives.
+
+Where the two differ, Polars is followed: `//` and `%` round down, round() goes to even, a cast to an integer
+cuts off, CONCAT of a NULL is NULL. Not followed are values that leave their type, division by zero, and upper
+and lower case outside ASCII.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from anabranch.errors import PlanningError
+from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, type_of
+
+_NAMES: dict[type[pl.DataType], str] = {
+    pl.Int8: "TINYINT", pl.Int16: "SMALLINT", pl.Int32: "INTEGER", pl.Int64: "BIGINT",
+    pl.UInt8: "UTINYINT", pl.UInt16: "USMALLINT", pl.UInt32: "UINTEGER", pl.UInt64: "UBIGINT",
+    pl.Float32: "REAL", pl.Float64: "DOUBLE", pl.Boolean: "BOOLEAN", pl.String: "VARCHAR",
+    pl.Binary: "BLOB", pl.Date: "DATE", pl.Time: "TIME", pl.Datetime: "TIMESTAMP",
+}  # fmt: skip
+
+
+def type_name(kind: pl.DataType) -> str:
+    """DuckDB's name of a type."""
+    if isinstance(kind, pl.Decimal):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if isinstance(kind, pl.Datetime) and kind.time_zone:
+        return "TIMESTAMPTZ"
+    name = _NAMES.get(kind.base_type())
+    if name is None:
+        raise PlanningError(f"The oracle has no DuckDB type for {kind}.")
+    return name
+
+
+def quote(name: str) -> str:
+    """A name as SQL wants it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def floor_divide(value: str, by: str | int) -> str:
+    """Integer division that rounds down, exact for all 64 bits."""
+    return f"(({value} - {floor_modulo(value, by)}) // {by})"
+
+
+def floor_modulo(value: str, by: str | int) -> str:
+    return f"((({value} % {by}) + {by}) % {by})"
+
+
+def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) -> str:
+    """A scalar expression as SQL that gives what Polars gives."""
+    if isinstance(expression, Column):
+        return quote(expression.name)
+    if isinstance(expression, Literal):
+        return _literal(expression)
+    assert isinstance(expression, Call)
+    kinds = [type_of(part, schema, "oracle") for part in expression.arguments]
+    parts = [expression_sql(part, schema) for part in expression.arguments]
+    kind = type_of(expression, schema, "oracle")
+    match expression.function:
+        case "cast":
+            return _cast(parts[0], kinds[0], str(_value(expression.arguments[1])))
+        case "in":
+            return f"({parts[0]} IN ({', '.join(parts[1:])}))"
+        case "case":
+            pairs = zip(parts[0:-1:2], parts[1:-1:2], strict=True)
+            body = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+            return f"CASE {body} ELSE {parts[-1]} END"
+        case "&" | "|" if kind == pl.Boolean:
+            return f"({parts[0]} {'AND' if expression.function == '&' else 'OR'} {parts[1]})"
+        case "^":
+            return (
+                f"({parts[0]} <> {parts[1]})"
+                if kind == pl.Boolean
+                else f"xor({parts[0]}, {parts[1]})"
+            )
+        case "not":
+            return f"(NOT {parts[0]})" if kind == pl.Boolean else f"(~{parts[0]})"
+        case "<<" | ">>":
+            power = f"CAST(pow(2, {parts[1]}) AS BIGINT)"
+            left = expression.function == "<<"
+            return f"({parts[0]} * {power})" if left else floor_divide(parts[0], power)
+        case "+" | "-" | "*" | "/" | "//" | "%" if kind.is_numeric() and not kind.is_decimal():
+            wide = [f"CAST({part} AS {type_name(kind)})" for part in parts]
+            return _arithmetic(expression.function, wide, kind)
+        case "=" | "<>" | "<" | "<=" | ">" | ">=" | "+" | "-" | "*" | "&" | "|":
+            return f"({parts[0]} {expression.function} {parts[1]})"
+        case "negate":
+            return f"(-{parts[0]})"
+        case "is_null":
+            return f"({parts[0]} IS NULL)"
+        case "is_not_null":
+            return f"({parts[0]} IS NOT NULL)"
+        case "round":
+            return f"round_even({parts[0]}, 0)" if kinds[0].is_float() else parts[0]
+        case "concat":
+            # CONCAT skips NULL in DuckDB
+            return f"({' || '.join(parts)})"
+        case "year" | "month" | "day" | "hour" | "minute" | "length":
+            return f"CAST({expression.function}({parts[0]}) AS BIGINT)"
+        case ("coalesce" | "abs" | "floor" | "ceil" | "sqrt" | "upper" | "lower" | "substring"
+              | "starts_with" | "contains"):  # fmt: skip
+            return f"{expression.function}({', '.join(parts)})"
+    raise PlanningError(f"The oracle cannot write '{expression}' as DuckDB SQL yet.")
+
+
+def _arithmetic(operator: str, parts: Sequence[str], kind: pl.DataType) -> str:
+    left, right = parts
+    if operator == "//":
+        return f"floor({left} / {right})" if kind.is_float() else floor_divide(left, right)
+    if operator == "%":
+        return floor_modulo(left, right)
+    return f"({left} {operator} {right})"
+
+
+def _cast(value: str, kind: pl.DataType, target: str) -> str:
+    wanted = TYPES[target]
+    if kind.is_float() and wanted.is_integer():
+        value = f"trunc({value})"
+    if kind.is_integer() and isinstance(wanted, pl.Datetime):
+        return f"make_timestamp({value})"
+    if isinstance(kind, pl.Datetime) and wanted.is_integer():
+        value = f"epoch_us({value})"
+    if kind.is_float() and wanted == pl.String:
+        raise PlanningError("The oracle cannot cast floats to strings: the digits differ.")
+    return f"CAST({value} AS {type_name(wanted)})"
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    match value:
+        case None | bool():
+            return str(literal)
+        case int():
+            return f"CAST({value} AS BIGINT)"
+        case float():
+            return f"CAST('{value!r}' AS DOUBLE)"
+        case decimal.Decimal():
+            return f"CAST('{value}' AS DECIMAL(38, {max(0, -int(value.as_tuple().exponent))}))"
+        case bytes():
+            return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
+        case dt.datetime():
+            return f"TIMESTAMP '{value}'"
+        case dt.date():
+            return f"DATE '{value}'"
+        case dt.timedelta():
+            return f"to_microseconds({value // dt.timedelta(microseconds=1)})"
+    return str(literal)
+
+
+def _value(literal: Expression) -> object:
+    assert isinstance(literal, Literal)
+    return literal.value

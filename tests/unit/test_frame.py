@@ -1,0 +1,119 @@
+"""Parcels: what is packed comes out again, in every type, with integers narrowed on the way."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from anabranch.routing.frame import Parcel, narrow, unpack
+
+LONG = "a string that does not fit into the twelve bytes of a view"
+COLUMNS: dict[str, tuple[pl.DataType, list[Any]]] = {
+    "int8": (pl.Int8(), [-128, None, 127]),
+    "int16": (pl.Int16(), [-(2**15), None, 2**15 - 1]),
+    "int32": (pl.Int32(), [-(2**31), None, 2**31 - 1]),
+    "int64": (pl.Int64(), [-(2**63), None, 2**63 - 1]),
+    "small": (pl.Int64(), [-1, None, 1]),
+    "uint8": (pl.UInt8(), [0, None, 255]),
+    "uint16": (pl.UInt16(), [0, None, 65535]),
+    "uint32": (pl.UInt32(), [0, None, 2**32 - 1]),
+    "uint64": (pl.UInt64(), [0, None, 2**64 - 1]),
+    "float32": (pl.Float32(), [-0.0, None, float("inf")]),
+    "float64": (pl.Float64(), [float("nan"), None, 1e300]),
+    "boolean": (pl.Boolean(), [True, None, False]),
+    "string": (pl.String(), ["", None, LONG]),
+    "binary": (pl.Binary(), [b"", None, LONG.encode() + b"\0\xff"]),
+    "date": (pl.Date(), [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)]),
+    "time": (pl.Time(), [dt.time(0), None, dt.time(23, 59, 59, 999999)]),
+    "stamp_ms": (pl.Datetime("ms"), [dt.datetime(1969, 12, 31), None, dt.datetime(2030, 1, 1)]),
+    "stamp_us": (pl.Datetime("us"), [dt.datetime(1969, 12, 31), None, dt.datetime(2030, 1, 1)]),
+    "stamp_ns": (pl.Datetime("ns"), [dt.datetime(1969, 12, 31), None, dt.datetime(2030, 1, 1)]),
+    "zoned": (pl.Datetime("us", "Europe/Berlin"), [None, None, None]),
+    "duration": (pl.Duration("us"), [dt.timedelta(0), None, dt.timedelta(days=-3)]),
+    "decimal": (pl.Decimal(38, 2), [Decimal("-1.25"), None, Decimal("9" * 30)]),
+    "strings": (pl.List(pl.String()), [[], None, ["a", None, LONG]]),
+    "numbers": (pl.List(pl.Int64()), [[], None, [1, None, 2**40]]),
+    "struct": (pl.Struct({"a": pl.Int64(), "b": pl.String()}), [{"a": 1, "b": LONG}, None, None]),
+    "nothing": (pl.Null(), [None, None, None]),
+    "no_value": (pl.Int64(), [None, None, None]),
+}
+EVERYTHING = pl.DataFrame({n: pl.Series(v, dtype=kind) for n, (kind, v) in COLUMNS.items()})
+
+
+def there_and_back(*frames: tuple[str, pl.DataFrame]) -> list[tuple[str, pl.DataFrame]]:
+    report, found = unpack(Parcel({"rows": 3}, list(frames)).pack())
+    assert report == {"rows": 3}
+    return list(found)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_type_survives(name: str) -> None:
+    frame = EVERYTHING.select(name)
+    for part in (frame, frame[:0], frame[1:], frame[2:], pl.concat([frame, frame[1:]])):
+        ((_, found),) = there_and_back(("q", part))
+        assert_frame_equal(found, part)
+
+
+def test_many_frames_in_one_parcel() -> None:
+    frames = [("a", EVERYTHING), ("b", EVERYTHING[:0]), ("a", EVERYTHING[1:]), ("c", EVERYTHING)]
+    found = there_and_back(*frames)
+    assert [name for name, _ in found] == ["a", "b", "a", "c"]
+    for (_, wanted), (_, got) in zip(frames, found, strict=True):
+        assert_frame_equal(got, wanted)
+
+
+def test_a_parcel_without_frames() -> None:
+    assert there_and_back() == []
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@pytest.mark.parametrize("with_null", [False, True])
+def test_integers_take_the_fewest_bits_that_hold_them(bits: int, with_null: bool) -> None:
+    kinds = {8: pl.Int8, 16: pl.Int16, 32: pl.Int32, 64: pl.Int64}
+    least, most = -(1 << bits - 1), (1 << bits - 1) - 1
+    below = [0, *([None] if with_null else [])]
+    for values, expected in (
+        ([least, *below], bits), ([most, *below], bits),
+        ([least - 1, *below], min(64, bits * 2)), ([most + 1, *below], min(64, bits * 2)),
+    ):  # fmt: skip
+        if min(v for v in values if v is not None) < -(2**63) or max(values[:1]) > 2**63 - 1:
+            continue
+        frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Int64)})
+        narrowed, names = narrow(frame)
+        assert narrowed.schema["x"] == kinds[expected], f"{values}"
+        assert names == ([] if expected == 64 else ["x"])
+        ((_, found),) = there_and_back(("q", frame))
+        assert_frame_equal(found, frame)
+
+
+def test_only_64_bit_integers_are_narrowed() -> None:
+    """A user's Int32 must not come back as Int64, nor an unsigned number as a signed one."""
+    frame = EVERYTHING.select("int8", "int32", "uint64", "float64", "small", "no_value")
+    narrowed, names = narrow(frame)
+    assert names == ["small"]
+    assert [n for n in frame.columns if narrowed.schema[n] != frame.schema[n]] == ["small"]
+
+
+def test_frames_narrowed_before_they_are_parted() -> None:
+    whole = pl.DataFrame({"q": [1, 2, 300], "s": ["a", LONG, None]})
+    narrowed, names = narrow(whole)
+    parcel = Parcel(None, [("flows", narrowed[:1])], {"flows": names}).pack()
+    ((_, found),) = unpack(parcel)[1]
+    assert_frame_equal(found, whole[:1])
+
+
+@given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)), st.lists(st.none() | st.text()))
+def test_any_integers_and_any_text(numbers: list[int | None], texts: list[str | None]) -> None:
+    for frame in (
+        pl.DataFrame({"n": pl.Series(numbers, dtype=pl.Int64)}),
+        pl.DataFrame({"t": pl.Series(texts, dtype=pl.String)}),
+    ):
+        ((_, found),) = there_and_back(("q", frame))
+        assert_frame_equal(found, frame)

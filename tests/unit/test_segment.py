@@ -1,0 +1,119 @@
+"""Segments: rows come back by partition and by locator, from whatever batch of whatever file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from anabranch.errors import StateError
+from anabranch.routing.partition_map import ranges
+from anabranch.state.group import sort_by_locator
+from anabranch.state.place import Place
+from anabranch.state.segment import (
+    DUE,
+    LOCATOR,
+    SegmentRef,
+    probe_segment,
+    read_segment,
+    write_segments,
+)
+
+LIVE = [(0, 65536)]
+
+
+def state_rows(seed: int, rows: int, partitions: list[int]) -> pl.DataFrame:
+    """Sorted rows of these partitions; several rows share a locator."""
+    rng = np.random.default_rng(seed)
+    where = np.array(partitions, dtype=np.uint64)[rng.integers(0, len(partitions), rows)]
+    locators = (where << np.uint64(48)) | rng.integers(0, 40, rows).astype(np.uint64)
+    frame = pl.DataFrame(
+        {
+            LOCATOR: locators,
+            DUE: rng.integers(-50, 50, rows),
+            "k": [None if n % 7 == 0 else f"key {n} beyond a view's bytes" for n in range(rows)],
+            "set": [["a"] * (n % 3) for n in range(rows)],
+            "n": np.arange(rows),
+        },
+        schema_overrides={"k": pl.String, "set": pl.List(pl.String)},
+    )
+    return sort_by_locator(frame)
+
+
+def write(place: Place, *frames: pl.DataFrame) -> list[SegmentRef]:
+    parts = [(tier, frame) for tier, frame in enumerate(frames)]
+    return write_segments(place, "state/q/1.arrow", "open", parts, LIVE, fsync=False)
+
+
+def in_partitions(rows: pl.DataFrame, wanted: set[int]) -> pl.DataFrame:
+    return rows.filter(pl.Series(np.isin(rows[LOCATOR].to_numpy() >> np.uint64(48), list(wanted))))
+
+
+@pytest.mark.parametrize("wanted", [{0}, {1, 2}, {0, 3, 65535}, {7}, {65535}, set(range(4))])
+def test_the_rows_of_some_partitions(tmp_path: Path, wanted: set[int]) -> None:
+    place = Place(tmp_path)
+    frames = [state_rows(seed, 200, [0, 1, 2, 3, 65535]) for seed in range(3)]
+    for ref, rows in zip(write(place, *frames), frames, strict=True):
+        found = read_segment(place, ref, ranges(wanted))
+        expected = in_partitions(rows, wanted)
+        assert all(part.height for part in found)
+        assert_frame_equal(pl.concat([rows[:0], *found]), expected)
+
+
+def test_references_tell_what_is_in_a_segment(tmp_path: Path) -> None:
+    frames = [state_rows(1, 50, [0, 5]), state_rows(2, 1, [9])]
+    first, second = write(Place(tmp_path), *frames)
+    assert (first.batch, second.batch) == (0, 1)
+    assert (first.tier, second.tier) == (0, 1)
+    assert (first.rows, second.rows) == (50, 1)
+    assert (first.min_due, first.max_due) == (frames[0][DUE].min(), frames[0][DUE].max())
+    assert first.live == tuple(LIVE)
+    assert first.bytes > second.bytes > 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_probing_finds_every_row_of_a_locator_and_no_other(tmp_path: Path, seed: int) -> None:
+    place = Place(tmp_path)
+    rows = state_rows(seed, 300, [0, 2, 65535])
+    (ref,) = write(place, rows)
+    rng = np.random.default_rng(seed)
+    known = rows[LOCATOR].to_numpy()
+    beside = np.concatenate([known + np.uint64(1), known - np.uint64(1), [np.uint64(0)]])
+    asked = np.unique(rng.choice(np.concatenate([known, beside]), 60))
+    for wanted in ({0, 2, 65535}, {2}, {65535}, {1}):
+        found = probe_segment(place, ref, ranges(wanted), asked)
+        expected = in_partitions(rows, wanted).filter(pl.col(LOCATOR).is_in(asked.tolist()))
+        if expected.height == 0:
+            assert found is None
+        else:
+            assert found is not None
+            assert_frame_equal(found, expected)
+
+
+def test_probing_at_both_ends(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    rows = state_rows(3, 40, [1])
+    (ref,) = write(place, rows)
+    known = np.unique(rows[LOCATOR].to_numpy())
+    for asked in (known[:1], known[-1:], known, np.array([0, 2**64 - 1], dtype=np.uint64)):
+        found = probe_segment(place, ref, LIVE, asked)
+        height = rows.filter(pl.col(LOCATOR).is_in(asked.tolist())).height
+        assert (0 if found is None else found.height) == height
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "other"])
+def test_a_broken_segment_is_named(tmp_path: Path, damage: str) -> None:
+    place = Place(tmp_path)
+    (ref,) = write(place, state_rows(1, 50, [0]))
+    path = tmp_path / ref.file
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:100] if damage == "cut" else b"something else" * 100)
+    with pytest.raises(
+        StateError, match=r"state/q/1\.arrow' named by the checkpoint cannot be read"
+    ):
+        read_segment(place, ref, LIVE)
