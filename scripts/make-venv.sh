@@ -33,7 +33,12 @@ find_python() {
 if ! suits "$venv/bin/python"; then
     python="$(find_python)"
     # Debian keeps ensurepip in a package of its own, and venv fails half-way without it.
-    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+    has_venv() { "$python" -c 'import ensurepip, venv' 2>/dev/null; }
+    if ! has_venv && [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null; then
+        say "Installing python3-venv."
+        apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv >&2 || true
+    fi
+    if ! has_venv; then
         say "error: $python cannot make virtual environments: its venv module is missing."
         say "Install it (Debian, Ubuntu: sudo apt-get install python3-venv) and run this again."
         exit 1

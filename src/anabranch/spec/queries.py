@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
-from anabranch.document import Entry
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.dialect import Scope, StatementDialect, parse
@@ -21,6 +20,7 @@ from anabranch.language.expression import Expression
 from anabranch.language.text import read_expression, read_named
 from anabranch.language.text_aggregate import read_aggregate
 from anabranch.session import Session
+from anabranch.spec.document import Entry
 
 INPUTS = ("sql", "from", "union", "case")
 CLAUSES = (

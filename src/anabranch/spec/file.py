@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anabranch.document import Entry, read_document
 from anabranch.engine.run import Run
 from anabranch.errors import suggest
 from anabranch.session import Session
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.files import FileSink
 from anabranch.sinks.staging import SUFFIX
-from anabranch.spec_query import query_names, register_queries
+from anabranch.spec.document import Entry, read_document
+from anabranch.spec.queries import query_names, register_queries
 
 SECTIONS = ("streams", "queries", "sinks", "settings", "run")
 STREAM: Mapping[str, tuple[type, ...]] = {
