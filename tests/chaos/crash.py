@@ -25,6 +25,7 @@ import anabranch
 from helpers import Rows, manifests, missing, orphans
 
 HERE = Path(__file__).parent
+SITES = (3, 2, 5, 1)
 LONGEST = 240
 """Seconds one run may take, also on a machine that has much else to do."""
 # A JVM that lives for seconds is done before its second compiler has paid for itself
@@ -114,6 +115,8 @@ class Crashing:
     engine: str = "twin"
     options: dict[str, Any] = field(default_factory=dict)
     kills: int = 0
+    pace: float = 0.1
+    """Seconds an epoch takes, as far as is known."""
     seen: dict[str, set[tuple[tuple[str, int, int], ...]]] = field(default_factory=dict)
     family: set[psutil.Process] = field(default_factory=set)
 
@@ -134,7 +137,8 @@ class Crashing:
 
     def spawn(self, **orders: Any) -> subprocess.Popen[str]:
         spec = {"root": str(self.root), "engine": self.engine, "conf": SHORT_LIVED}
-        spec |= {**self.options, **orders}
+        # Another number of sites each time: the next try of an epoch is not a copy of the last
+        spec |= {"sites": SITES[self.kills % len(SITES)], **self.options, **orders}
         source = Path(anabranch.__file__).parents[1]
         path = [str(source), str(HERE), str(HERE.parent)]
         with open(self.root / "stderr", "a") as errors:
@@ -170,26 +174,30 @@ class Crashing:
         told = [json.loads(line) for line in process.stdout or ()]
         code = self.wait(process)
         assert code in (0, -signal.SIGKILL), self.complaint(f"failed before change {number}")
-        self.count(f"at change {number}, after {told[-1:]}", code != 0)
+        self.count(f"at change {number}, after {last_step(told)}", code != 0)
         return code != 0
 
-    def kill_timed(self, epoch: int, delay: float) -> bool:
-        """Kills the process some time after it began this epoch, or the first after it that is left;
-        False if it ended before that."""
+    def kill_timed(self, epoch: int, part: float) -> bool:
+        """Kills the process when it is through this part of this epoch, or the first after it that is
+        left; False if it ended before that. How long an epoch takes is known from the one before."""
         process = self.spawn()
         assert process.stdout
+        began = None
         for line in process.stdout:
             told = json.loads(line)
-            if told.get("step") == "begin" and told["epoch"] >= epoch:
-                epoch = told["epoch"]
-                break
-        time.sleep(delay)
+            if told.get("step") == "begin":
+                now = time.monotonic()
+                self.pace = now - began if began else self.pace
+                began = now
+                if told["epoch"] >= epoch:
+                    epoch = told["epoch"]
+                    break
+        time.sleep(part * self.pace)
         self.note_family(process)
         process.kill()
-        rest = process.stdout.read().splitlines()
+        rest = [json.loads(line) for line in process.stdout.read().splitlines()]
         killed = self.wait(process) == -signal.SIGKILL
-        where = json.loads(rest[-1]) if rest else {"step": "begin", "epoch": epoch}
-        self.count(f"{delay * 1000:.0f} ms into epoch {epoch}, after {where}", killed)
+        self.count(f"{part:.0%} into epoch {epoch}, after {last_step(rest) or 'begin'}", killed)
         return killed
 
     def count(self, where: str, killed: bool = True) -> None:
@@ -275,7 +283,7 @@ class Crashing:
         assert orphans(self.checkpoint) == set(), self.complaint("segments nobody names")
         stray = [path for path in self.root.rglob("*") if path.name.endswith(".tmp")]
         assert stray == [], self.complaint(f"half-written files are left: {stray}")
-        assert list((self.root / "out").glob("*/_*")) == []
+        assert list(self.root.glob("out/*/_*")) + list(self.root.glob("dead/*/*/_*")) == []
         record = manifests(self.checkpoint)[-1].streams["rows"]
         assert (record.rows, record.late) == (self.truth.rows, len(self.truth.late))
         kept = sorted((self.root / "dead").glob("late/rows/epoch=*/*.parquet"))
@@ -292,3 +300,9 @@ class Crashing:
             epoch = int(part.parent.name.split("=")[1])
             rows += [(epoch, *row) for row in found] if name == "live" else found
         return sorted(rows, key=repr)
+
+
+def last_step(words: list[dict[str, Any]]) -> str:
+    """The last step a process told of: `before-commit 3`."""
+    steps = [f"{word['step']} {word['epoch']}" for word in words if "step" in word]
+    return steps[-1] if steps else ""

@@ -362,5 +362,5 @@ def test_a_stream_that_wakes_up_does_not_turn_time_back() -> None:
     assert sorted(run.results("rows")["time"].to_list()) == [5, 10, 50, 51, 52, 60]
     late = [s["customMetrics"]["lateRowsTotal"] for s in (run.last_progress or {})["sources"]]
     assert late == [1, 1]
-    watermarks = [told["eventTime"]["one"]["watermark"] for told in run.recent_progress]
+    watermarks = [told["sources"][0]["eventTime"]["watermark"] for told in run.recent_progress]
     assert watermarks == [5, 50, 50, 52]

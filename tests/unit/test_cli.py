@@ -224,7 +224,7 @@ def test_picture_fits_small_terminals(spec: Path) -> None:
 def test_picture_shortens_timestamps(spec: Path) -> None:
     totals = some_totals(spec)
     newest, watermark = "2026-01-31T23:59:59.123+00:00", "2026-01-31T23:59:49.123+00:00"
-    totals.last["eventTime"] = {"max": newest, "watermark": watermark}
+    totals.last["sources"][0]["eventTime"] = {"max": newest, "watermark": watermark}
     shown = drawn(totals, 80)
     assert " 23:59:59  2026-01-31 23:59:49" in shown
 

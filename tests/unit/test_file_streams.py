@@ -14,7 +14,7 @@ from anabranch import Session, col, count
 from anabranch.engine.run import Run
 from anabranch.errors import SourceError, StateError
 from anabranch.sources import files
-from helpers import SCHEMA, Stage, plain, sample, source_metrics
+from helpers import SCHEMA, Stage, plain, read_results, sample, source_metrics
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 1000])
@@ -180,6 +180,34 @@ def test_files_that_come_while_the_run_goes_on(tmp_path: Path) -> None:
     assert run.exception() is None
     stage.finish()
     assert stage.results() == stage.expected(*(sample(number) for number in range(3)))
+
+
+def test_the_watermark_is_the_least_of_all_streams(tmp_path: Path) -> None:
+    """Each stream's newest time is remembered, also while only the other one has rows."""
+    left, right = Stage(tmp_path / "left"), Stage(tmp_path / "right")
+
+    def run() -> dict[str, Any]:
+        session = Session.in_process(settings={"fsync": False})
+        both = [
+            session.stream(name, path=stage.input, format="parquet", schema=SCHEMA, ordered="time")
+            for name, stage in (("left", left), ("right", right))
+        ]
+        windows = both[0].union(both[1]).group_by((col("time") // 10).alias("tb"))
+        session.query("n", windows.agg(count().alias("n")))
+        running = session.start(sinks={"n": tmp_path / "out"}, checkpoint=tmp_path / "checkpoint")
+        running.await_termination()
+        assert running.last_progress
+        sources: list[dict[str, Any]] = running.last_progress["sources"]
+        times = {source["description"]: source["eventTime"] for source in sources}
+        return {name: (entry["max"], entry["watermark"]) for name, entry in times.items()}
+
+    left.write(2)
+    assert run() == {"left": (29, None), "right": (None, None)}
+    right.write(1)
+    assert run() == {"left": (29, 19), "right": (19, 19)}
+    right.write(4)
+    assert run() == {"left": (29, 29), "right": (49, 29)}
+    assert plain(read_results(tmp_path / "out")) == [(1, 40)]
 
 
 @pytest.mark.parametrize("silent", ["from the start", "after a row"])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.operators.base import END_OF_TIME
+from anabranch.plan.subquery import StreamPlan
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest
@@ -37,9 +38,11 @@ def describe_epoch(
             "publish": _ms(published - committed),
             "triggerExecution": _ms(seconds),
         },
-        "eventTime": _event_time(orders, manifest),
+        "eventTime": _event_time(orders.plan.streams.values(), manifest),
         "stateOperators": _state(orders, manifest, report),
-        "sources": [_source(name, manifest, report, offers) for name in orders.plan.streams],
+        "sources": [
+            _source(plan, manifest, report, offers) for plan in orders.plan.streams.values()
+        ],
         "sinks": [
             {
                 "query": query,
@@ -59,14 +62,15 @@ def describe_epoch(
 
 
 def _source(
-    name: str, manifest: Manifest, report: EpochReport, offers: Mapping[str, Offer]
+    plan: StreamPlan, manifest: Manifest, report: EpochReport, offers: Mapping[str, Offer]
 ) -> dict[str, Any]:
-    record = manifest.streams[name]
+    name, record = plan.name, manifest.streams[plan.name]
     seen = [split.streams[name] for split in report.splits if name in split.streams]
     return {
         "description": name,
         "numInputRows": sum(part.rows for part in seen),
         "backlog": offers[name].backlog if name in offers else 0,
+        "eventTime": _event_time([plan], manifest),
         "customMetrics": {
             "rowsTotal": record.rows,
             "lateRows": sum(part.late for part in seen),
@@ -119,18 +123,22 @@ def _sites(report: EpochReport) -> list[dict[str, Any]]:
     return [sites[number] for number in sorted(sites)]
 
 
-def _event_time(orders: Orders, manifest: Manifest) -> dict[str, Any]:
-    times: dict[str, Any] = {}
-    for name, stream in orders.plan.streams.items():
-        newest = manifest.streams[name].newest
-        watermark = manifest.watermarks[stream.component]
-        times[name] = {
-            "max": _time(newest, stream.ordered.timestamps),
-            "watermark": _time(watermark, stream.ordered.timestamps),
-        }
-    if len(times) == 1:
-        return dict(next(iter(times.values())))
-    return times
+def _event_time(streams: Iterable[StreamPlan], manifest: Manifest) -> dict[str, Any]:
+    """The newest time of these streams and the watermark that all of them have reached."""
+    plans = list(streams)
+    stamps = plans[0].ordered.timestamps
+    newest = [manifest.streams[plan.name].newest for plan in plans]
+    reached = [manifest.watermarks[plan.component] for plan in plans]
+    known = [time for time in newest if time is not None]
+    held = any(time is None for time in reached)
+    if any(plan.ordered.timestamps != stamps for plan in plans):
+        return {}  # integers and timestamps have no common maximum; each source tells its own
+    return {
+        "max": _time(max(known, default=None), stamps),
+        "watermark": None
+        if held
+        else _time(min(time for time in reached if time is not None), stamps),
+    }
 
 
 def _time(value: int | None, timestamps: bool) -> Any:

@@ -80,15 +80,9 @@ class Totals:
 
     def streams(self) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
         """Each stream with its counters and its event time after the newest epoch."""
-        times = self.last.get("eventTime", {})
-        sources = self.last.get("sources", [])
         return [
-            (
-                source["description"],
-                source["customMetrics"],
-                times if len(sources) == 1 else times.get(source["description"], {}),
-            )
-            for source in sources
+            (source["description"], source["customMetrics"], source["eventTime"])
+            for source in self.last.get("sources", [])
         ]
 
     def summary(self) -> dict[str, Any]:
