@@ -178,10 +178,7 @@ def late_rows(stage: Stage, on_late: str, **options: Any) -> tuple[dict[str, Any
     late = pl.DataFrame({"time": [2, 7, 9], "k": ["key-1", None, "new"], "v": [1, 2, 3]}, SCHEMA)
     for number in range(4):
         stage.write(number, pl.concat([sample(number), late]) if number > 1 else None)
-    session = stage.session(on_late=on_late, **options)
-    # A query that reads only some of the columns must not make the letters poorer
-    session.query("times", session.from_stream("rows").select("time"))
-    run = stage.finish(session, dead_letter=stage.dead)
+    run = stage.finish(stage.session(on_late=on_late, **options), dead_letter=stage.dead)
     return source_metrics(run), late
 
 
@@ -199,6 +196,23 @@ def test_late_rows(tmp_path: Path, format: str, on_late: str) -> None:
     assert [part.parent.name for part in kept] == [NAME, "epoch=000000000003"]
     for part in kept:
         assert plain(pl.read_parquet(part, hive_partitioning=False)) == plain(late)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_letters_have_all_columns_of_the_stream(tmp_path: Path, format: str) -> None:
+    """Also those no query asks for: what is set aside must be fit to be fed in again."""
+    stage = Stage(tmp_path, format)
+    strange = pl.DataFrame({"time": [None, 3], "k": ["none", "late"], "v": [8, 9]}, SCHEMA)
+    for number in range(4):
+        stage.write(number, pl.concat([sample(number), strange]) if number == 2 else None)
+    session, rows = stage.stream(on_bad="dead-letter", on_late="dead-letter")
+    session.query("n", rows.group_by((col("time") // 10).alias("tb")).agg(count().alias("n")))
+    run = stage.finish(session, sinks={"n": "memory"}, dead_letter=stage.dead)
+    assert plain(run.results("n")) == [(tb, 40) for tb in range(4)]
+    kept = sorted(stage.dead.glob(f"*/rows/{NAME}/*.parquet"))
+    assert [part.parents[2].name for part in kept] == ["bad", "late"]
+    found = pl.concat([pl.read_parquet(part, hive_partitioning=False) for part in kept])
+    assert plain(found) == plain(strange)
 
 
 def test_late_rows_within_the_lateness_are_not_late(tmp_path: Path) -> None:
