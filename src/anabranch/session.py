@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from anabranch.engine.run import Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.expression import TYPES
-from anabranch.language.graph import Node, Ordered, Stream
+from anabranch.language.graph import Node, Ordered, Stream, depth
 from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.cost import assume
@@ -41,7 +41,7 @@ from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
-from anabranch.state.place import place
+from anabranch.state.place import RemotePlace, place
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -144,10 +144,14 @@ class Session:
         else:
             assert source is not None
             made = source
+        for reserved in (column for column in made.schema if column.startswith("__")):
+            raise SourceError(f"Stream '{name}': the column name '{reserved}' is reserved (`__`).")
         column = _ordered(name, ordered, made.schema)
         self._streams[name] = Stream(name, pl.Schema(made.schema), column)
         self._sources[name] = made
         self._lateness[name] = duration(lateness, column.timestamps, "lateness") if lateness else 0
+        if self._lateness[name] < 0:
+            raise SettingsError(f"Stream '{name}': lateness is {lateness}; expected 0 or more.")
         self._on_bad[name], self._on_late[name] = on_bad, on_late
         return Query(self._streams[name])
 
@@ -201,9 +205,13 @@ class Session:
         if name in self._streams or name in self._queries:
             raise LanguageError(f"There already is a stream or query called '{name}'.")
 
+    def _nodes(self) -> dict[str, Node]:
+        """The queries, simpler ones first: names in the plan do not depend on the order of calls."""
+        ordered = sorted(self._queries.items(), key=lambda item: (depth(item[1].node), item[0]))
+        return {name: query.node for name, query in ordered}
+
     def plan(self) -> Plan:
         """The compiled plan of all queries."""
-        nodes: dict[str, Node] = {name: query.node for name, query in self._queries.items()}
         # What goes to the dead-letter folder must be whole rows, or they could not be fed in again
         whole = [
             name
@@ -211,7 +219,7 @@ class Session:
             if "dead-letter" in (self._on_bad[name], self._on_late[name])
         ]
         return compile_queries(
-            self._streams, nodes, self._lateness, self.settings.allow_unbounded_state, whole
+            self._streams, self._nodes(), self._lateness, self.settings.allow_unbounded_state, whole
         )
 
     def partitioning(self) -> Choice:
@@ -220,7 +228,7 @@ class Session:
         Costs follow from assumed rates. It is advice so far: each subquery is partitioned by its own
         keys, whatever the others need.
         """
-        tree = needs_of({name: query.node for name, query in self._queries.items()})
+        tree = needs_of(self._nodes())
         return search(tree, assume(tree, {}), sites=self.sites)
 
     def explain(self) -> str:
@@ -259,7 +267,9 @@ class Session:
         for query in sinks:
             if query not in self._queries:
                 raise PlanningError(f"There is no query '{query}'.{suggest(query, self._queries)}")
-        if dead_letter is None:
+        if dead_letter is not None:
+            _require_folder("dead_letter", dead_letter)
+        else:
             for stream in plan.streams:
                 if "dead-letter" in (self._on_bad[stream], self._on_late[stream]):
                     raise SettingsError(
@@ -288,6 +298,11 @@ class Session:
             if isinstance(source, FileSource):
                 source.place = durable
             elif hasattr(source, "land_in"):
+                if isinstance(durable, RemotePlace):
+                    raise SettingsError(
+                        f"Stream '{stream_name}' is a streaming DataFrame: its batches land beside the "
+                        f"checkpoint, which must be a folder then, not {durable}."
+                    )
                 source.land_in(
                     durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
                 )
@@ -299,6 +314,7 @@ class Session:
         if sink == "memory":
             return MemorySink()
         if isinstance(sink, (str, Path)):
+            _require_folder(f"The sink of '{query}'", sink)
             return FileSink(Path(sink).absolute())
         if hasattr(sink, "publish"):
             return sink  # type: ignore[no-any-return]
@@ -340,6 +356,14 @@ def _check_folders(sinks: Mapping[str, Sink]) -> None:
                 )
 
 
+def _require_folder(what: str, path: str | Path) -> None:
+    if "://" in str(path):
+        raise SettingsError(
+            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
+            "anabranch.sinks.spark.SparkSink."
+        )
+
+
 def _schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:
     if schema is None or isinstance(schema, pl.Schema):
         return schema
@@ -359,6 +383,11 @@ def _ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) -> Ord
             f"{suggest(column, schema)}"
         )
     kind = schema[column]
+    if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+        raise LanguageError(
+            f"Stream '{stream}': the ordered attribute '{column}' counts nanoseconds; time is kept in "
+            'microseconds here. Give schema= with "timestamp" for it, or convert it before.'
+        )
     if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
         raise LanguageError(
             f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
@@ -383,6 +412,3 @@ def _generator(
                 )
         kind = Generator(kind, **per_epoch)
     return GeneratorSource(kind, rows, rate, **extra)
-
-
-FunctionSink = Callable[[Any, int], Any]

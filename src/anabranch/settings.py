@@ -38,7 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_manifests: int = 2
     # Flush segments, results and manifests to the disk, to survive the machine and not only the process.
     fsync: bool = True
-    # Accept state that no watermark ever gives back (aggregates without a window, histories).
+    # Accept aggregates without a window, whose state no watermark ever gives back.
     allow_unbounded_state: bool = False
     # Progress reports kept in memory.
     recent_progress: int = 100

@@ -182,7 +182,9 @@ def test_interrupted_run_ends_with_a_whole_epoch(
     for _ in range(2):
         run = start_run(spec)
         assert run.stdout is not None
-        first = json.loads(run.stdout.readline())
+        line = run.stdout.readline()
+        assert line, run.communicate()[1]
+        first = json.loads(line)
         assert first["batchId"] == done + 1
         run.send_signal(number)
         rest, complaints = run.communicate(timeout=120)

@@ -129,9 +129,9 @@ def test_format_and_schema_are_taken_from_the_first_file(tmp_path: Path) -> None
     [
         (
             {"path": "nowhere", "format": "parquet"},
-            "no file under 'nowhere' to take the schema from",
+            "nowhere' to take the schema from",
         ),
-        ({"path": "nowhere.xml"}, "format of 'nowhere.xml' cannot be told from its name"),
+        ({"path": "nowhere.xml"}, "nowhere.xml' cannot be told from its name"),
         (
             {"path": "x", "format": "xml"},
             "no file format 'xml'. Existing: parquet, arrow, csv, json",

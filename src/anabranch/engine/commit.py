@@ -191,12 +191,14 @@ class Checkpoint:
         """Whether splits should sub-aggregate: only where each of them would shrink its rows."""
         least = orders.settings.combine_reduction
         if known.combine:
-            measured = [split.combined[name] for split in report.splits if name in split.combined]
+            measured = [part.combined[name] for part in report.parts() if name in part.combined]
             before, after = (sum(pair[side] for pair in measured) for side in (0, 1))
             return before >= least * 0.75 * after
         rows, groups = sum(part.rows_in for part in done), sum(part.groups for part in done)
-        # With so many rows per group over all splits, each split has at least the wanted reduction
-        return groups > 0 and rows / groups >= least * len(orders.pieces)
+        # With so many rows per group over all senders, each has at least the wanted reduction
+        first = self.plan.subqueries[name].level == 1
+        senders = len(orders.pieces) if first else orders.sites
+        return groups > 0 and rows / groups >= least * senders
 
     def _results(self, orders: Orders, report: EpochReport) -> dict[str, str]:
         """The staged folders of queries that had results in this epoch."""

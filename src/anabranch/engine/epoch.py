@@ -98,9 +98,8 @@ class SiteReport(msgspec.Struct):
     site: int
     subqueries: dict[str, SubqueryReport] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     seconds: float = 0.0
-    cpu_seconds: float = 0.0
-    started_at: float = 0.0
     executor: str = ""
     worker: int = 0
     fault: Fault | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.language.graph import streams_of
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import StreamPlan
 from anabranch.sinks.base import Sink
@@ -19,7 +20,7 @@ def describe_epoch(
     offers: Mapping[str, Offer], times: tuple[float, ...], sinks: Mapping[str, Sink],
 ) -> dict[str, Any]:  # fmt: skip
     """The progress report of one epoch; plain values only."""
-    began, polled, ran, committed, published = times
+    previous, began, polled, ran, committed, published = times
     seconds = max(published - began, 1e-9)
     rows = sum(seen.rows for split in report.splits for seen in split.streams.values())
     return {
@@ -29,7 +30,7 @@ def describe_epoch(
         "timestamp": _stamp(manifest.committed_at),
         "batchId": orders.epoch,
         "numInputRows": rows,
-        "inputRowsPerSecond": rows / seconds,
+        "inputRowsPerSecond": rows / max(began - previous, 1e-9) if previous else rows / seconds,
         "processedRowsPerSecond": rows / seconds,
         "durationMs": {
             "latestOffset": _ms(polled - began),
@@ -93,7 +94,10 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 "numRowsUpdated": sum(part.groups for part in done),
                 "memoryUsedBytes": sum(ref.bytes for ref in record.segments),
                 "numRowsDroppedByWatermark": sum(
-                    seen.late for split in report.splits for seen in split.streams.values()
+                    seen.late
+                    for split in report.splits
+                    for stream, seen in split.streams.items()
+                    if stream in streams_of(orders.plan.subqueries[name].node)
                 ),
                 "customMetrics": {
                     "segments": len(record.segments),

@@ -22,7 +22,7 @@ from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
 from anabranch.engine.progress import describe_epoch
-from anabranch.errors import STAGES, AnabranchError, RunError, suggest
+from anabranch.errors import STAGES, AnabranchError, RunError, StateError, suggest
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
@@ -72,6 +72,7 @@ class Run:
         self._progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
         self._message = "Starting"
         self._busy = False
+        self._began = 0.0
         self._stopping = threading.Event()
         self._ended = threading.Event()
         self._exception: AnabranchError | None = None
@@ -210,6 +211,11 @@ class Run:
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
             return False
+        if offers and manifest.ended:
+            raise StateError(
+                f"The checkpoint '{self.options.root}' was closed with at_end='close': its streams "
+                "have ended, and every new row would be late. Use a new checkpoint."
+            )
         idle = self._checkpoint.idle_streams(time.time())
         if offers or self._checkpoint.idleness_matters(idle):
             self._epoch(offers, began, idle=idle)
@@ -263,7 +269,9 @@ class Run:
         for name, offer in offers.items():
             self._sources[name].committed(offer.offset)
         self._checkpoint.clear()
-        self._tell(orders, report, offers, (began, polled, ran, committed, time.monotonic()))
+        times = (self._began, began, polled, ran, committed, time.monotonic())
+        self._tell(orders, report, offers, times)
+        self._began = began
         self._busy = False
 
     def _orders(

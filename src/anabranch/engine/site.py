@@ -26,7 +26,7 @@ from anabranch.engine.epoch import (
     advance_watermarks,
     masked_as_plain,
 )
-from anabranch.engine.split import Outbox, write_results
+from anabranch.engine.split import Outbox, explained, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
@@ -39,9 +39,9 @@ from anabranch.state.segment import LOCATOR
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
     """The parcels for the next level's sites, or at the last level the reports for the driver."""
-    began, cpu = time.perf_counter(), time.process_time()
+    began = time.perf_counter()
     report = SiteReport(
-        level, site, started_at=time.time(), worker=os.getpid(),
+        level, site, worker=os.getpid(),
         executor=_executor(),
     )  # fmt: skip
     frames: dict[str, list[pl.DataFrame]] = {}
@@ -60,18 +60,21 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         try:
             for subquery in orders.plan.at_level(level):
                 received = frames.pop(subquery.name, [])
-                _advance(orders, subquery, site, received, watermarks, report, outbox)
+                with explained(f"Subquery '{subquery.name}'"):
+                    _advance(orders, subquery, site, received, watermarks, report, outbox)
+            outbox.combine()
+            report.combined = outbox.combined
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
     live = {ref.file for refs in orders.segments.values() for ref in refs}
     place(orders.root).forget(live, f"{orders.epoch:012d}")
     report.seconds = time.perf_counter() - began
-    report.cpu_seconds = time.process_time() - cpu
     if level == orders.plan.levels:
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
         return
-    outbox.forwarded = frames
+    for name, passing in frames.items():
+        outbox.forwarded.setdefault(name, []).extend(passing)
     yield from outbox.pack(_words(orders, splits, [*sites, report], watermarks, fault, site))
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -22,8 +23,6 @@ from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.exchange import gather_sites, gather_splits
 from anabranch.errors import STAGES, RunError
-
-PlacementRule = Callable[[int, list[str]], str]
 
 
 class SparkExchange:
@@ -173,6 +172,8 @@ def _explained(error: Exception) -> Exception:
     if type(error).__name__ in STAGES:
         return error
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "Exception" in line]
-    cause = (telling or lines or [repr(error)])[-1 if not telling else 0]
+    # The Python traceback inside Spark's message ends with the line that tells what happened
+    telling = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception)\b", line)]
+    python = [line for line in telling if not line.startswith(("org.", "java.", "py4j."))]
+    cause = (python or telling or lines or [repr(error)])[-1]
     return RunError(f"Spark could not finish the epoch: {cause:.500}")

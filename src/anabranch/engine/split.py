@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from anabranch.engine.epoch import Fault, Orders, SplitReport, StreamReport, Word
-from anabranch.errors import AnabranchError, SourceError
+from anabranch.errors import AnabranchError, RunError, SourceError
 from anabranch.operators.base import Operator, time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply
@@ -126,8 +128,18 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
             gathered.setdefault(stream, []).append(rows)
     for stream, frames in gathered.items():
         rows = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
-        outbox.route(stream, rows)
-        write_results(orders, stream, rows, f"split-{task:04d}", report.result_rows)
+        with explained(f"The rows of stream '{stream}'"):
+            outbox.route(stream, rows)
+            write_results(orders, stream, rows, f"split-{task:04d}", report.result_rows)
+
+
+@contextlib.contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turns errors of the libraries into ours, which travel to the driver as data."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+        raise RunError(f"{what} could not be computed: {' '.join(str(error).split())}") from error
 
 
 def write_results(

@@ -1,6 +1,6 @@
 """Aggregate functions as they are asked for: `count()`, `sum_("len").alias("bytes")`, user aggregates.
 
-What each keeps per group and how parts are merged is in `operators/aggregates.py`.
+What each keeps per group and how parts are merged is in `operators/functions.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class UserAggregate:
     >>> doubled = UserAggregate("doubled", lambda: 0, add, add,
     ...                         lambda states: pc.multiply(states, 2), pa.int64(), pa.int64())
     >>> print(doubled("len"))
-    DOUBLED(len)
+    DOUBLED(len) -> int64 -> int64
     """
 
     name: str
@@ -48,6 +48,10 @@ class UserAggregate:
     finish: Callable[[pa.Array], pa.Array]
     state_type: pa.DataType
     result_type: pa.DataType
+
+    def __post_init__(self) -> None:
+        if self.name in FUNCTIONS:
+            raise LanguageError(f"'{self.name}' is a built-in aggregate: give yours another name.")
 
     def __call__(self, argument: Expression | str) -> AggregateCall:
         return AggregateCall(self.name, (_column(argument),), user=self)
@@ -74,7 +78,8 @@ class AggregateCall:
     def __str__(self) -> str:
         inner = ", ".join(str(argument) for argument in self.arguments) or "*"
         extra = "" if self.parameter is None else f", {self.parameter!s}"
-        return f"{self.function.upper()}({inner}{extra})"
+        kind = f" -> {self.user.state_type} -> {self.user.result_type}" if self.user else ""
+        return f"{self.function.upper()}({inner}{extra}){kind}"
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,11 @@ class Grouped:
             else:
                 named = _named(key)
                 size = ordered and tumble_size(named.expression, ordered)
+                if size and size > 1 and ordered and ordered.timestamps:
+                    raise LanguageError(
+                        f"'{named.expression}' would count microseconds, for the ordered attribute is "
+                        'a timestamp: group by a window such as tumble("1 minute").'
+                    )
                 if size:
                     found = Tumble(size, named.name)
                 else:

@@ -1,7 +1,7 @@
 """Scalar expressions over the columns of a row: frozen trees, printed as SQL, evaluated columnar.
 
 A tree is data: it can be compared, hashed, traced to its columns and printed. `to_polars` turns it
-into the expression that does the work. Aggregate functions are in `aggregates.py`.
+into the expression that does the work. Aggregate functions are in `aggregate.py`.
 """
 
 from __future__ import annotations
@@ -199,11 +199,6 @@ class Named:
         return (
             self.name if str(self.expression) == self.name else f"{self.expression} AS {self.name}"
         )
-
-
-def same(left: Expression, right: Expression) -> bool:
-    """Whether two expressions are written alike (`==` builds an expression instead)."""
-    return str(left) == str(right)
 
 
 def col(name: str) -> Column:

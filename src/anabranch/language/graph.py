@@ -348,6 +348,11 @@ def tumble_size(expression: Expression, ordered: Ordered) -> int | None:
     return None
 
 
+def depth(node: Node) -> int:
+    """The number of steps from the streams to a node."""
+    return 1 + max((depth(part) for part in node.inputs), default=0)
+
+
 def streams_of(node: Node) -> set[str]:
     """The names of all streams a node's rows come from."""
     if isinstance(node, Stream):
@@ -375,6 +380,8 @@ def _require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> No
 
 def _require_distinct(names: list[str], where: str) -> None:
     for name in names:
+        if name.startswith("__"):
+            raise LanguageError(f"{where}: '{name}' is not a name for a column: `__` is reserved.")
         if names.count(name) > 1:
             raise LanguageError(
                 f"{where}: two columns are called '{name}'. Give one another name with alias()."

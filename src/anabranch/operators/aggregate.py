@@ -114,7 +114,9 @@ class WindowedAggregate:
         first = None if moment.before is None else (moment.before - size) // slide + 1
         if last is None or (first is not None and first > last):
             return self._results([])
-        panes = state.due(OPEN, moment.before, NEVER) + ([] if delta is None else [delta])
+        # Panes due later than this begin after the last window that closes
+        panes = state.due(OPEN, moment.before, last * slide + 2 * size)
+        panes += [] if delta is None else [delta]
         if not panes:
             return self._results([])
         rows = pl.concat(panes)

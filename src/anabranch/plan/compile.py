@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError
+from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import columns_of, type_of
 from anabranch.language.graph import (
     Aggregate,
@@ -30,9 +31,9 @@ from anabranch.routing.hashing import hashable
 
 @dataclass
 class _Compiler:
-    queries: Mapping[str, Node]
     subqueries: dict[str, Subquery] = field(default_factory=dict)
     by_signature: dict[str, str] = field(default_factory=dict)
+    user_aggregates: dict[str, UserAggregate] = field(default_factory=dict)
 
     def paths(self, node: Node, query: str) -> tuple[Path, ...]:
         match node:
@@ -54,6 +55,12 @@ class _Compiler:
         raise PlanningError(f"There is no plan for '{node}' yet.")
 
     def subquery(self, node: Stateful, query: str) -> str:
+        for user in (part.call.user for part in node.aggregates):
+            if user and self.user_aggregates.setdefault(user.name, user) is not user:
+                raise PlanningError(
+                    f"Query '{query}' uses a second, different aggregate called '{user.name}': "
+                    "give each its own name."
+                )
         known = self.by_signature.get(node.signature)
         if known:
             return known
@@ -90,7 +97,7 @@ def compile_queries(
     """
     if not queries:
         raise PlanningError("There is no query to run: add one with session.query(name, ...).")
-    compiler = _Compiler(queries)
+    compiler = _Compiler()
     outputs = tuple(
         Output(name, compiler.paths(node, name), node.schema) for name, node in queries.items()
     )

@@ -8,7 +8,7 @@ frames, each addressed to an input of a subquery.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,9 +105,3 @@ def narrow(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
                 narrowed.append(name)
                 break
     return frame.with_columns(casts), narrowed
-
-
-def concatenate(frames: Iterable[pl.DataFrame]) -> pl.DataFrame | None:
-    """All rows of several frames, or None for no frame."""
-    parts = [frame for frame in frames if frame.height]
-    return pl.concat(parts, rechunk=True) if parts else None

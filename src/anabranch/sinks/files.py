@@ -1,6 +1,6 @@
 """Result folders: Parquet, Arrow, CSV or JSON lines, one sub-folder per epoch, whole or not at all.
 
-    out/flows/epoch=000000000012/part-site-0001-0.parquet
+    out/flows/epoch=000000000012/part-site-0001-flows@1-0.parquet
 
 The sub-folder is renamed into place at once, so a reader sees whole epochs only; tools that know
 Hive-style partitions show the epoch as a column. Epochs without results leave no folder.

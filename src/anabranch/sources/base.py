@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from anabranch.errors import SourceError
-
 
 @dataclass(frozen=True)
 class Bad:
@@ -28,9 +26,6 @@ class Bad:
     """How many lines are bad; none if it is the whole file."""
     part: str = ""
     """Which part of the file, if the others were read by themselves."""
-
-    def error(self) -> SourceError:
-        return SourceError(self.reason)
 
 
 @dataclass

@@ -183,6 +183,8 @@ def file_source(stream: str, path: str, format: str | None, schema: pl.Schema | 
         raise SourceError(
             f"Stream '{stream}': there is no file format '{format}'. Existing: {', '.join(FORMATS)}."
         )
+    # The names of files are part of the checkpoint: they must not depend on how the path is written
+    path = os.path.abspath(path)
     files = _expand(path)
     if format is None:
         suffix = Path(files[0] if files else path).suffix

@@ -46,7 +46,7 @@ def read_file(
     where = f"Stream '{stream}', file '{path}'"
     try:
         table = _READERS[format](path, where, schema, columns, row_groups)
-        return Reading(_conform(table, where, schema, columns))
+        return Reading(_conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
     except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
@@ -259,7 +259,7 @@ def _salvaged(
     stream: str, path: str, where: str, schema: pl.Schema, columns: Sequence[str],
     good: list[pa.Table], bad: dict[int, tuple[str, str]],
 ) -> Reading:  # fmt: skip
-    rows = _conform(pa.concat_tables([_empty(schema, columns), *good]), where, schema, columns)
+    rows = _conform(pa.concat_tables([_empty(schema, columns), *good]), schema, columns)
     if not bad:
         return Reading(rows)
     kept = sorted(bad.items())[:MAX_BAD_LINES]
@@ -299,7 +299,9 @@ def _fits_into(found: pl.DataType, wanted: pl.DataType) -> bool:
     if wanted == pl.Float64:
         return found == pl.Float32 or (found.is_integer() and _bits(found) <= 32)
     if isinstance(found, pl.Datetime) and isinstance(wanted, pl.Datetime):
-        return found.time_zone == wanted.time_zone and found.time_unit != "ns"
+        # Instants are stored alike in every zone; with and without a zone are different things
+        zoned = found.time_zone is None, wanted.time_zone is None
+        return zoned[0] == zoned[1] and found.time_unit != "ns"
     return isinstance(found, (pl.Categorical, pl.Enum)) and wanted == pl.String
 
 
@@ -307,9 +309,7 @@ def _bits(kind: pl.DataType) -> int:
     return int("".join(part for part in str(kind) if part.isdigit()))
 
 
-def _conform(
-    table: pa.Table, where: str, schema: pl.Schema, columns: Sequence[str]
-) -> pl.DataFrame:
+def _conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     return frame.select(pl.col(name).cast(schema[name]) for name in columns)

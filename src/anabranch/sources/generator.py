@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from anabranch.errors import SourceError
 from anabranch.sources.base import Limits, Offer, Reading
 from anabranch.sources.generate import Generator
 
@@ -56,6 +57,11 @@ class GeneratorSource:
         self.schema = self.generator.schema()
 
     def start(self, offset: Any, available_now: bool) -> None:
+        if available_now and self.total is None:
+            raise SourceError(
+                f"The generator of {self.generator.kind} has no end, so an available-now run would "
+                "not either: give the stream rows=, or trigger='continuous'."
+            )
         self._made = self._base = int(offset or 0)
         self._began = self.clock()
 

@@ -41,7 +41,8 @@ class DataFrameSource:
                 "Read it with spark.readStream instead of spark.read."
             )
         self.stream = stream
-        empty = pl.from_arrow(to_arrow_schema(frame.schema).empty_table())
+        zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+        empty = pl.from_arrow(to_arrow_schema(frame.schema, timezone=zone).empty_table())
         assert isinstance(empty, pl.DataFrame)
         self.schema = empty.schema
         self._frame = frame

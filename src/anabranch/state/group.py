@@ -104,7 +104,6 @@ class SiteState:
             if wanted and (after is None or ref.max_due > after):
                 key = (ref.table, ref.max_due // span, ref.tier)
                 groups.setdefault(key, []).append((ref, wanted))
-        parts: dict[str, list[tuple[int, pl.DataFrame]]] = {}
         for (table, _, tier), members in groups.items():
             chosen = _crowded(members, fan, budget)
             if not chosen:
@@ -119,11 +118,10 @@ class SiteState:
             if rows is not None and after is not None:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
-                parts.setdefault(table, []).append((tier + 1, merge(table, rows)))
-        for table, pieces in parts.items():
-            written += write_segments(
-                self.place, name(f"{table}-merged"), table, pieces, self.owned, fsync
-            )
+                merged = [(tier + 1, merge(table, rows))]
+                file = name(f"{table}-merged-{len(written)}")
+                # Only the chosen partitions: what a segment claims decides what is merged next
+                written += write_segments(self.place, file, table, merged, chosen, fsync)
         return written, masked
 
 
