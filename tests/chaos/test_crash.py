@@ -81,9 +81,9 @@ def test_the_driver_of_spark_is_killed(tmp_path: Path) -> None:
     crashing = Crashing(tmp_path, seed=31, files=5, engine="local[2]")
     with crashing.watched():
         crashing.kill_exactly("before-commit", 0)
-        crashing.kill_timed(1, part=0.9)
+        crashing.kill_timed(1, part=0.02)
         crashing.kill_exactly("after-commit", 2)
-        crashing.kill_timed(3, part=0.5)
+        crashing.kill_timed(3, part=0.04)
         crashing.kill_exactly("after-publish", 4)
         crashing.kill_exactly("before-commit", crashing.end)
         crashing.finish()
