@@ -54,6 +54,7 @@ def draw_rates(found: dict[str, Any]) -> plt.Figure:
                 f"{middle / 1e6:.2f}", (place + shift, max(values["most"], middle) / 1e6),
                 xytext=(0, 4), textcoords="offset points", ha="center", fontsize=8,
             )  # fmt: skip
+    axes.margins(y=0.12)
     steps = list(found["spread"]["ours"])
     axes.set_xticks(range(len(steps)), [f"{each} × 1M rows" for each in steps])
     axes.set_xlabel("files an epoch")
@@ -87,7 +88,7 @@ def draw_growth(found: dict[str, Any]) -> plt.Figure:
     axes.set_xlabel("open groups, millions")
     axes.set_ylabel("epoch time, ms")
     axes.set_title(f"Epochs of {found['delta_rows']:,} rows while the state grows", fontsize=10)
-    axes.legend(frameon=False, loc="lower left")
+    axes.legend(frameon=False, loc="lower right")
     return figure
 
 

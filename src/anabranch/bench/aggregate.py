@@ -14,7 +14,7 @@ from typing import Any
 
 from anabranch.bench.data import Packets, w1
 from anabranch.bench.jobs import Job, Ours, Outcome, Reference, run_job
-from anabranch.bench.measure import load, machine
+from anabranch.bench.measure import Spread, load, machine
 from anabranch.bench.oracle import Check, Oracle
 from anabranch.bench.result import Bar, Result, describe, describe_spread, rates
 from anabranch.bench.steps import Steps
@@ -22,7 +22,7 @@ from anabranch.bench.steps import Steps
 WINDOW = 60
 FILES = {1: 10, 2: 10, 5: 20}
 """Files an epoch, and files in all: at five of ten files each, only one epoch would count."""
-STEPS, QUICK_STEPS = 24, 9
+STEPS, QUICK_STEPS = 25, 9
 """Three folders of files, and the runs over them."""
 CANDIDATES = (("default", 2), ("RocksDB", 2), ("default", 8), ("RocksDB", 8))
 NOTES = (
@@ -128,9 +128,8 @@ def run_aggregate(quick: bool, steps: Steps) -> Result:
         for each in (5,) if quick else (2, 5):
             spark[each] = [series.spark(each, *chosen)]
             ours[each] = [series.ours(each) for _ in range(repeats)]
-        fastest = max(spark, key=lambda each: spark[each][0].rate)
-        if repeats > 1 and fastest != 1:
-            spark[fastest].append(series.spark(fastest, *chosen))
+            if repeats > 1:
+                spark[each].append(series.spark(each, *chosen))
         wide = Series(Path(scratch) / "wide", steps, lambda files: w1(rows, files, 2_000_000))
         ten_times = wide.ours(1)
         wide_equal = all(check.equal for check in wide.checks)
@@ -177,6 +176,9 @@ def _result(
             "ours": {each: describe_spread(values) for each, values in ours_at.items()},
             "spark": {each: describe_spread(values) for each, values in spark_at.items()},
             "dataframe": describe_spread(frame_rate),
+            "ratio": _extremes(ours_at[1], spark_at[1]),
+            "best_ratio": _extremes(ours_at[ours_best], spark_at[spark_best]),
+            "dataframe_ratio": _extremes(frame_rate, spark_at[1]),
         },
         "configurations": [describe(run) for run in [*series.runs, ten_times]],
     }
@@ -188,3 +190,12 @@ def _result(
     java = spark[1][0].answer.java
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine(), "java": java}
     return Result("aggregate", figures, bars, NOTES, equal, circumstances)
+
+
+def _extremes(ours: Spread, spark: Spread) -> dict[str, float]:
+    """The ratio between single runs: at worst, at best, and between the best of each side."""
+    return {
+        "least": round(ours.least / spark.most, 2),
+        "most": round(ours.most / spark.least, 2),
+        "best_runs": round(ours.most / spark.most, 2),
+    }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,6 +68,8 @@ def all_(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> No
 
 
 def _measure(names: list[str], quick: bool, save: Path | None) -> list[Result]:
+    # As with Ctrl-C: the worker under way is ended, the scratch folder removed
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     results = []
     for name in names:
         try:

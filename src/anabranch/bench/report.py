@@ -47,6 +47,12 @@ def _aggregate(figures: dict[str, Any]) -> Iterator[str]:
             files = "1 file " if each == 1 else f"{each} files"
             yield f"{name} {files} an epoch: {_rate(values)}"
     yield f"Anabranch from a DataFrame: {_rate(figures['spread']['dataframe'])}"
+    for name in ("ratio", "best_ratio", "dataframe_ratio"):
+        ends = figures["spread"][name]
+        yield (
+            f"{name} by single runs: {ends['least']:g} to {ends['most']:g}, "
+            f"{ends['best_runs']:g} between the best of each side"
+        )
     chosen = figures["spark_configuration"]
     yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
     windows = figures["comparison"]["windows"]
@@ -70,6 +76,7 @@ def _state_growth(figures: dict[str, Any]) -> Iterator[str]:
             f"{stage['median_ms']:,.0f} ms (mean {stage['mean_ms']:,.0f}, p90 {stage['p90_ms']:,.0f}, "
             f"{stage['least_ms']:,.0f} to {stage['most_ms']:,.0f})"
         )
+    yield f"growth of the fastest epochs, least hurt by other work: {figures['fastest_growth']:g}"
     yield f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB"
 
 
@@ -81,6 +88,7 @@ def _latency(figures: dict[str, Any]) -> Iterator[str]:
             f"{name} median {times['median_ms']:,.0f} ms, p90 {times['p90_ms']:,.0f} ms "
             f"(medians of {spread['runs']} runs: {spread['least']:,.0f} to {spread['most']:,.0f})"
         )
+    yield f"ratio between the best run of each side: {figures['ratio_of_best_runs']:g}"
     chosen = figures["spark_configuration"]
     yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
 
