@@ -4,8 +4,8 @@
 
 Every step of every epoch is a line on standard output, so that the one who kills knows where it is; with
 `kill` the process kills itself at exactly that step, with `kill_at_change` right before or after the
-n-th time it renames or deletes a file. With `whole_again` it waits at that epoch until a lost executor
-has a successor. A last line says that the run ended by itself.
+n-th time it renames or deletes a file. With `await_executors` it waits at those epochs for two
+executors. A last line says that the run ended by itself.
 """
 
 from __future__ import annotations
@@ -116,9 +116,9 @@ def kill_at_change(wanted: int) -> None:
     os.replace, os.unlink = deadly(os.replace), deadly(os.unlink)
 
 
-def await_executors(exchange: Any) -> None:
-    """Waits until there are two executors, as there were before one was killed."""
-    while len(exchange.executors()) < 2:
+def await_executors(handle: list[Run]) -> None:
+    """Waits until there are two executors: at the start, and after one was killed."""
+    while not handle or len(handle[0]._exchange.executors()) < 2:  # type: ignore[attr-defined]
         time.sleep(0.05)
 
 
@@ -135,8 +135,8 @@ def main(spec: dict[str, Any]) -> None:
     def tell(step: str, epoch: int) -> None:
         if [step, epoch] == spec.get("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if step == "begin" and epoch == spec.get("whole_again"):
-            await_executors(handle[0]._exchange)
+        if step == "begin" and epoch in spec.get("await_executors", ()):
+            await_executors(handle)
         # Where the driver wanted the sites of this epoch, once it has decided
         asked = getattr(handle[0]._exchange, "placement", {}) if handle else {}
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)

@@ -177,9 +177,10 @@ class Crashing:
         self.count(f"at change {number}, after {last_step(told)}", code != 0)
         return code != 0
 
-    def kill_timed(self, epoch: int, part: float) -> bool:
+    def kill_timed(self, epoch: int, part: float, pace: float | None = None) -> bool:
         """Kills the process when it is through this part of this epoch, or the first after it that is
-        left; False if it ended before that. How long an epoch takes is known from the one before."""
+        left; False if it ended before that. How long an epoch takes (`pace`) is, if not given, taken
+        from the one before."""
         process = self.spawn()
         assert process.stdout
         began = None
@@ -192,7 +193,7 @@ class Crashing:
                 if told["epoch"] >= epoch:
                     epoch = told["epoch"]
                     break
-        time.sleep(part * self.pace)
+        time.sleep(part * (pace or self.pace))
         self.note_family(process)
         process.kill()
         rest = [json.loads(line) for line in process.stdout.read().splitlines()]

@@ -62,13 +62,13 @@ def test_killed_at_random_moments_for_long(tmp_path: Path, seed: int) -> None:
     kill_at_changes(Crashing(tmp_path / "changes", seed, files=25), kills=20, most=160)
 
 
-def kill_at_random(crashing: Crashing, kills: int) -> None:
+def kill_at_random(crashing: Crashing, kills: int, pace: float | None = None) -> None:
     """Kills within random epochs, earlier ones first, and sometimes the same one again."""
     moments = random.Random(crashing.seed)
     epochs = sorted(moments.choices(range(crashing.end), k=kills))
     with crashing.watched():
         for epoch in epochs:
-            crashing.kill_timed(epoch, moments.uniform(0, 1.1))
+            crashing.kill_timed(epoch, moments.uniform(0, 1.1), pace)
         crashing.finish()
     crashing.check()
     print(f"{crashing.kills} kills")
@@ -81,9 +81,9 @@ def test_the_driver_of_spark_is_killed(tmp_path: Path) -> None:
     crashing = Crashing(tmp_path, seed=31, files=5, engine="local[2]")
     with crashing.watched():
         crashing.kill_exactly("before-commit", 0)
-        crashing.kill_timed(1, part=0.02)
+        crashing.kill_timed(1, part=0.9, pace=0.3)
         crashing.kill_exactly("after-commit", 2)
-        crashing.kill_timed(3, part=0.04)
+        crashing.kill_timed(3, part=0.4, pace=0.3)
         crashing.kill_exactly("after-publish", 4)
         crashing.kill_exactly("before-commit", crashing.end)
         crashing.finish()
@@ -97,7 +97,7 @@ def test_the_driver_of_spark_is_killed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(200, 203))
 def test_the_driver_of_spark_is_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     crashing = Crashing(tmp_path, seed, files=12, engine="local[2]")
-    kill_at_random(crashing, kills=10)
+    kill_at_random(crashing, kills=10, pace=0.4)
     crashing.check_family_is_gone()
 
 

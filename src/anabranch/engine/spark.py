@@ -102,7 +102,11 @@ class SparkExchange:
             entries.add(jvm.scala.Tuple2(bytearray(b"-"), convert.asScala(wanted).toSeq()))
         tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
         rows = self._context._jsc.sc().makeRDD(convert.asScala(entries).toSeq(), tag)
-        filler = self._context.parallelize(range(senders), 1)._jrdd
+        # Made by the JVM: PySpark would pack several numbers into one element
+        numbers = jvm.java.util.ArrayList()
+        for sender in range(senders):
+            numbers.add(sender)
+        filler = self._context._jsc.parallelize(numbers, 1)
         return jvm.org.apache.spark.api.java.JavaRDD(rows, tag).cartesian(filler).keys()
 
     def close(self) -> None:
@@ -172,8 +176,10 @@ def _explained(error: Exception) -> Exception:
     if type(error).__name__ in STAGES:
         return error
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # The Python traceback inside Spark's message ends with the line that tells what happened
-    telling = [line for line in lines if re.match(r"[A-Za-z_.]*(Error|Exception)\b", line)]
+    plain = [re.sub(r"^(: |Caused by: )", "", line) for line in lines]
+    telling = [line for line in plain if re.match(r"[A-Za-z_.]*(Error|Exception)\b", line)]
+    # The Python traceback inside Spark's message ends with the line that tells what happened; the
+    # JVM's begins with it
     python = [line for line in telling if not line.startswith(("org.", "java.", "py4j."))]
-    cause = (python or telling or lines or [repr(error)])[-1]
+    (cause,) = python[-1:] or telling[:1] or plain[-1:] or [repr(error)]
     return RunError(f"Spark could not finish the epoch: {cause:.500}")
