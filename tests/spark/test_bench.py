@@ -6,17 +6,20 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from rich.console import Console
 
-from anabranch.bench.aggregate import FILES
+from anabranch.bench import aggregate
 from anabranch.bench.data import w1
-from anabranch.bench.jobs import Epoch, steady
-from anabranch.bench.measure import percentile, spread
+from anabranch.bench.jobs import Answer, Epoch, Job, Ours, Outcome, Reference, results_of, steady
+from anabranch.bench.measure import Peak, percentile, spread
 from anabranch.bench.oracle import Oracle
+from anabranch.bench.report import show
 from anabranch.bench.result import Bar
 from anabranch.bench.state_growth import MEASURED, SETTLING, SIZES, course
+from anabranch.bench.steps import Steps, silent
 
 quick_run = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -137,6 +140,60 @@ class TestOracle:
         assert not oracle.compare(right, short).equal
 
 
+class TestAggregateFlow:
+    """The whole benchmark with canned runs: DuckDB makes the results, the times are given."""
+
+    RATES: ClassVar = {("spark", 1): 200, ("spark", 2): 300, ("spark", 5): 250}
+
+    @pytest.fixture
+    def flawed(self, monkeypatch: pytest.MonkeyPatch) -> set[type]:
+        """Runs of these kinds lose a row."""
+        kinds: set[type] = set()
+
+        def run(job: Job) -> Outcome:
+            import duckdb
+
+            results_of(job).mkdir(parents=True)
+            with duckdb.connect() as duck:
+                duck.execute(
+                    f"""COPY (
+                    SELECT time // 60 AS tb, srcIP, destIP, count(*) AS cnt, sum(len) AS bytes
+                    FROM '{job.data}/*.parquet'
+                    WHERE time < (SELECT max(time) // 60 * 60 FROM '{job.data}/*.parquet')
+                    GROUP BY ALL OFFSET {int(type(job) in kinds)}
+                    ) TO '{results_of(job)}/part.parquet'"""
+                )
+            side = "ours" if isinstance(job, Ours) else "spark"
+            rate = self.RATES.get((side, job.files), 1000 * job.files)
+            epochs = [Epoch(1000, 9000.0), Epoch(1000, 1e6 / rate, 10)]
+            answer = Answer(epochs=epochs, seconds=10, steady_rows=1000, steady_seconds=1000 / rate)
+            return Outcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
+
+        monkeypatch.setattr(aggregate, "run_job", run)
+        monkeypatch.setattr(aggregate, "w1", lambda rows, *rest: w1(200, *rest))
+        return kinds
+
+    @pytest.mark.parametrize("quick", [False, True])
+    def test_each_side_counts_at_its_best(self, flawed: set[type], quick: bool) -> None:
+        heard: list[tuple[int, int]] = []
+        steps = Steps(lambda what, done, total: heard.append((done, total)))
+        result = aggregate.run_aggregate(quick, steps)
+        found = json.loads(json.dumps(result.plain()))
+        assert heard[-1][0] + 1 == heard[-1][1] == len(heard)
+        assert found["equal"] is True
+        assert found["ratio"] == found["dataframe_ratio"] == 5.0
+        assert found["best_files_per_epoch"] == {"ours": 5, "spark": 5 if quick else 2}
+        assert found["best_ratio"] == (20.0 if quick else 16.67)
+        show(result, Console(quiet=True))
+
+    @pytest.mark.parametrize("kind", [Ours, Reference])
+    def test_a_lost_row_on_either_side_is_no_result(self, flawed: set[type], kind: type) -> None:
+        flawed.add(kind)
+        result = aggregate.run_aggregate(True, silent())
+        assert result.plain()["equal"] is False
+        assert not result.sound
+
+
 def test_course_reaches_the_sizes_with_fixed_deltas() -> None:
     way = course((1_000, 10_000), 200, 1_000)
     for size, epochs in way.measured.items():
@@ -146,7 +203,7 @@ def test_course_reaches_the_sizes_with_fixed_deltas() -> None:
 
 
 def test_at_every_number_of_files_at_least_three_epochs_count() -> None:
-    assert all(files // each >= 4 for each, files in FILES.items())
+    assert all(files // each >= 4 for each, files in aggregate.FILES.items())
 
 
 def test_the_first_epoch_and_empty_batches_do_not_count() -> None:
