@@ -93,7 +93,8 @@ run: {{trigger: continuous, checkpoint: {tmp_path}/checkpoint, cores: 1, sites: 
     assert started.stdout is not None
     lines = [started.stdout.readline()]
     os.killpg(started.pid, signal.SIGINT)  # as a terminal does: the whole group, workers and all
-    rest, complaints = started.communicate(timeout=120)
+    rest = started.stdout.read()  # communicate() would miss what readline() has buffered
+    complaints = started.communicate(timeout=120)[1]
     *epochs, last = [json.loads(line) for line in [*lines, *rest.splitlines()]]
     assert started.returncode == 130, complaints
     assert complaints.startswith("stopping after the epoch under way")

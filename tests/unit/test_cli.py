@@ -187,7 +187,8 @@ def test_interrupted_run_ends_with_a_whole_epoch(
         first = json.loads(line)
         assert first["batchId"] == done + 1
         run.send_signal(number)
-        rest, complaints = run.communicate(timeout=120)
+        rest = run.stdout.read()  # communicate() would miss what readline() has buffered
+        complaints = run.communicate(timeout=120)[1]
         assert run.returncode == 130, complaints
         assert "Stopped after a whole epoch" in complaints
         assert "Traceback" not in complaints
