@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from anabranch.routing.frame import Parcel, narrow, unpack
+from anabranch.routing.frame import Frame, Parcel, concat, narrow, unpack
 
 LONG = "a string that does not fit into the twelve bytes of a view"
 COLUMNS: dict[str, tuple[pl.DataType, list[Any]]] = {
@@ -48,9 +48,10 @@ EVERYTHING = pl.DataFrame({n: pl.Series(v, dtype=kind) for n, (kind, v) in COLUM
 
 
 def there_and_back(*frames: tuple[str, pl.DataFrame]) -> list[tuple[str, pl.DataFrame]]:
-    report, found = unpack(Parcel({"rows": 3}, list(frames)).pack())
+    packed = Parcel({"rows": 3}, [(name, narrow(rows)) for name, rows in frames]).pack()
+    report, found = unpack(packed)
     assert report == {"rows": 3}
-    return list(found)
+    return [(name, frame.wide()) for name, frame in found]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -86,9 +87,9 @@ def test_integers_take_the_fewest_bits_that_hold_them(bits: int, with_null: bool
         if min(v for v in values if v is not None) < -(2**63) or max(values[:1]) > 2**63 - 1:
             continue
         frame = pl.DataFrame({"x": pl.Series(values, dtype=pl.Int64)})
-        narrowed, names = narrow(frame)
-        assert narrowed.schema["x"] == kinds[expected], f"{values}"
-        assert names == ([] if expected == 64 else ["x"])
+        slim = narrow(frame)
+        assert slim.rows.schema["x"] == kinds[expected], f"{values}"
+        assert slim.narrowed == (set() if expected == 64 else {"x"})
         ((_, found),) = there_and_back(("q", frame))
         assert_frame_equal(found, frame)
 
@@ -96,17 +97,28 @@ def test_integers_take_the_fewest_bits_that_hold_them(bits: int, with_null: bool
 def test_only_64_bit_integers_are_narrowed() -> None:
     """A user's Int32 must not come back as Int64, nor an unsigned number as a signed one."""
     frame = EVERYTHING.select("int8", "int32", "uint64", "float64", "small", "no_value")
-    narrowed, names = narrow(frame)
-    assert names == ["small"]
-    assert [n for n in frame.columns if narrowed.schema[n] != frame.schema[n]] == ["small"]
+    slim = narrow(frame)
+    assert slim.narrowed == {"small"}
+    assert [n for n in frame.columns if slim.rows.schema[n] != frame.schema[n]] == ["small"]
 
 
 def test_frames_narrowed_before_they_are_parted() -> None:
     whole = pl.DataFrame({"q": [1, 2, 300], "s": ["a", LONG, None]})
-    narrowed, names = narrow(whole)
-    parcel = Parcel(None, [("flows", narrowed[:1])], {"flows": names}).pack()
+    slim = narrow(whole)
+    parcel = Parcel(None, [("flows", Frame(slim.rows[:1], slim.narrowed))]).pack()
     ((_, found),) = unpack(parcel)[1]
-    assert_frame_equal(found, whole[:1])
+    assert found.rows.schema["q"] == pl.Int16
+    assert_frame_equal(found.wide(), whole[:1])
+
+
+def test_frames_of_different_widths_together() -> None:
+    parts = [
+        pl.DataFrame({"x": [low, None, high]}) for low, high in ((1, 2), (-300, 5), (0, 2**40))
+    ]
+    for chosen in ([0], [0, 1], [1, 0, 0], [0, 2], [2, 1]):
+        whole = concat([narrow(parts[number]) for number in chosen])
+        assert_frame_equal(whole.wide(), pl.concat([parts[number] for number in chosen]))
+    assert concat([narrow(parts[0]), narrow(parts[1])]).rows.schema["x"] == pl.Int16
 
 
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1)), st.lists(st.none() | st.text()))

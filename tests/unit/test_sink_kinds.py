@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import signal
 import subprocess
@@ -11,9 +12,11 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 import pytest
+from polars.testing import assert_frame_equal
 
 from anabranch.errors import RunError, SettingsError
 from anabranch.sinks import ConsoleSink, FileSink, ForeachSink, MemorySink
+from anabranch.sinks.staging import Staging
 from helpers import FORMATS, Stage, plain, read_results, sample, visible_epochs
 
 GOOD = [sample(number) for number in range(4)]
@@ -187,3 +190,28 @@ def test_no_such_sink(stage: Stage) -> None:
     with pytest.raises(SettingsError, match=r"no result format 'xml'. Existing: parquet, arrow"):
         FileSink(stage.out, "xml")
     assert not stage.checkpoint.exists()
+
+
+def test_parquet_of_every_type(tmp_path: Path) -> None:
+    """Numbers are written as differences, and come back as they were; so does the rest."""
+    day, moment = dt.date(2026, 1, 31), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999)
+    rows = pl.DataFrame(
+        {
+            "int64": [2**63 - 1, None, -(2**63)],
+            "int8": pl.Series([-128, None, 127], dtype=pl.Int8),
+            "uint64": pl.Series([2**64 - 1, None, 0], dtype=pl.UInt64),
+            "float": [0.1, None, float("inf")],
+            "boolean": [True, None, False],
+            "string": ["", None, "é" * 40],
+            "binary": [b"", None, b"\0\xff"],
+            "date": [day, None, day],
+            "time": [dt.time(23, 59), None, dt.time(0)],
+            "stamp": [moment, None, moment],
+            "zoned": pl.Series([moment, None, moment]).dt.replace_time_zone("UTC"),
+            "duration": [dt.timedelta(days=-3), None, dt.timedelta(0)],
+            "decimal": pl.Series(["-1.25", None, "99999.99"]).cast(pl.Decimal(38, 2)),
+            "strings": [["a", None], None, []],
+        }
+    )
+    Staging(str(tmp_path), "parquet", fsync=False).write(rows, "0")
+    assert_frame_equal(pl.read_parquet(tmp_path / "part-0.parquet"), rows)

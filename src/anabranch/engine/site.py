@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 import numpy as np
-import polars as pl
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -30,7 +29,7 @@ from anabranch.engine.split import Outbox, explained, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.frame import unpack
+from anabranch.routing.frame import Frame, concat, unpack
 from anabranch.routing.partition_map import partition_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.place import place
@@ -44,13 +43,13 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         level, site, worker=os.getpid(),
         executor=_executor(),
     )  # fmt: skip
-    frames: dict[str, list[pl.DataFrame]] = {}
+    frames: dict[str, list[Frame]] = {}
     words: list[Word] = []
     for parcel in parcels:
         plain, contents = unpack(parcel)
         words.append(msgspec.convert(plain, Word))
-        for name, rows in contents:
-            frames.setdefault(name, []).append(rows)
+        for name, frame in contents:
+            frames.setdefault(name, []).append(frame)
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
@@ -98,7 +97,7 @@ def _words(
 
 
 def _advance(
-    orders: Orders, subquery: Subquery, site: int, received: list[pl.DataFrame],
+    orders: Orders, subquery: Subquery, site: int, received: list[Frame],
     watermarks: dict[str, int | None], report: SiteReport, outbox: Outbox,
 ) -> None:  # fmt: skip
     done = report.subqueries[subquery.name] = SubqueryReport()
@@ -108,16 +107,17 @@ def _advance(
         orders.segments[subquery.name],
         orders.maps[subquery.name].owned_by(site),
     )
-    rows = pl.concat(received, rechunk=True) if received else None
-    if rows is not None:
-        done.rows_in = rows.height
-        counts = np.bincount(partition_of_locator(rows[LOCATOR].to_numpy()).astype(np.int64))
+    frame = concat(received) if received else None
+    if frame is not None:
+        done.rows_in = frame.rows.height
+        locators = frame.rows[LOCATOR].to_numpy()
+        counts = np.bincount(partition_of_locator(locators).astype(np.int64))
         done.partition_rows = {int(p): int(counts[p]) for p in np.flatnonzero(counts)}
     moment = Moment(
         subquery.watermark(orders.watermarks[subquery.component]),
         subquery.watermark(watermarks[subquery.component]),
     )
-    results = operator.advance(rows, state, moment)
+    results = operator.advance(frame, state, moment)
     done.rows_out = results.height
     done.groups = state.groups
     name = _namer(orders, subquery.name, site)

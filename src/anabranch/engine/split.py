@@ -19,7 +19,7 @@ from anabranch.operators.stateless import apply
 from anabranch.plan.compile import needs_order
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.plan.subquery import StreamPlan, Subquery
-from anabranch.routing.frame import Parcel, narrow
+from anabranch.routing.frame import Frame, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.partition_map import PartitionMap, partition_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_late
@@ -32,8 +32,8 @@ class Outbox:
     """Frames gathered for the subqueries of the next levels."""
 
     orders: Orders
-    frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    forwarded: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    frames: dict[str, list[Frame]] = field(default_factory=dict)
+    forwarded: dict[str, list[Frame]] = field(default_factory=dict)
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -42,7 +42,7 @@ class Outbox:
         for subquery, path in self.orders.plan.reading(origin):
             taken = self._intake(subquery, path, rows)
             if taken.height:
-                self.frames.setdefault(subquery.name, []).append(taken)
+                self.frames.setdefault(subquery.name, []).append(narrow(taken))
 
     def _intake(self, subquery: Subquery, path: RowPath, rows: pl.DataFrame) -> pl.DataFrame:
         stepped = apply(path.steps, rows)
@@ -57,29 +57,26 @@ class Outbox:
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""
         for name, frames in self.frames.items():
-            rows = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+            frame = concat(frames)
             if name in self.orders.combine:
                 operator: Operator = self.orders.plan.subqueries[name].operator()
-                fewer = operator.combine(rows)
+                fewer = operator.combine(frame)
                 if fewer is not None:
-                    self.combined[name] = (rows.height, fewer.height)
-                    rows = fewer
-            self.forwarded.setdefault(name, []).append(rows)
+                    self.combined[name] = (frame.rows.height, fewer.height)
+                    frame = narrow(fewer)
+            self.forwarded.setdefault(name, []).append(frame)
         self.frames.clear()
 
     def pack(self, words: list[Word]) -> Iterator[bytes]:
         """One parcel per site, with the word for it."""
         self.combine()
-        boxes: list[list[tuple[str, pl.DataFrame]]] = [[] for _ in words]
-        narrowed: dict[str, list[str]] = {}
+        boxes: list[list[tuple[str, Frame]]] = [[] for _ in words]
         for name, ready in self.forwarded.items():
-            rows = pl.concat(ready, rechunk=True) if len(ready) > 1 else ready[0]
-            # Before the rows are parted, so that narrow columns are moved
-            rows, narrowed[name] = narrow(rows)
-            for site, part in split_by_site(rows, self.orders.maps[name], len(words)):
-                boxes[site].append((name, part))
+            frame = concat(ready)
+            for site, part in split_by_site(frame.rows, self.orders.maps[name], len(words)):
+                boxes[site].append((name, Frame(part, frame.narrowed)))
         for word, box in zip(words, boxes, strict=True):
-            yield Parcel(word, box, narrowed).pack()
+            yield Parcel(word, box).pack()
 
 
 def split_by_site(
@@ -89,11 +86,10 @@ def split_by_site(
     if sites == 1:
         yield 0, rows
         return
-    partitions = partition_of_locator(rows[LOCATOR].to_numpy())
-    owners = partition_map.site_of(partitions)
+    owners = partition_map.site_of(partition_of_locator(rows[LOCATOR].to_numpy()))
     order = np.argsort(owners, kind="stable")
     edges = np.searchsorted(owners[order], np.arange(sites + 1))
-    ordered = rows[order]
+    ordered = rows[pl.Series(order.astype(np.uint32))]
     for site in range(sites):
         start, end = int(edges[site]), int(edges[site + 1])
         if end > start:
@@ -127,7 +123,7 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
         if rows is not None and rows.height:
             gathered.setdefault(stream, []).append(rows)
     for stream, frames in gathered.items():
-        rows = pl.concat(frames, rechunk=True) if len(frames) > 1 else frames[0]
+        rows = pl.concat(frames, rechunk=False)
         with explained(f"The rows of stream '{stream}'"):
             outbox.route(stream, rows)
             write_results(orders, stream, rows, f"split-{task:04d}", report.result_rows)

@@ -17,6 +17,7 @@ from anabranch.language.window import END, START, Everything, Hop, Tumble
 from anabranch.operators.base import Moment, add_locator, as_time, evaluate, salted, time_of
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
+from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.partition_map import expand
 from anabranch.state.group import SiteState
@@ -65,11 +66,11 @@ class WindowedAggregate:
         # With size < slide, rows between two windows belong to none
         return frame.filter(pl.Series(time < due)) if size < slide else frame
 
-    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
-        return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=False)
+    def combine(self, frame: Frame) -> pl.DataFrame | None:
+        return self._partial(frame, combined=False)
 
-    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        delta = None if rows is None else self._partial(rows)
+    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        delta = None if frame is None else self._partial(frame, self._is_combined(frame))
         state.groups = 0 if delta is None else delta.height
         if self.node.emit == "update":
             return self._update(delta, state, moment)
@@ -77,20 +78,29 @@ class WindowedAggregate:
             return self._hop(delta, state, moment)
         return self._tumble(delta, state, moment)
 
-    def _partial(self, rows: pl.DataFrame) -> pl.DataFrame:
-        combined = self.partials[0].columns[0] in rows.columns if self.partials else False
-        return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=combined)
+    def _is_combined(self, frame: Frame) -> bool:
+        return bool(self.partials) and self.partials[0].columns[0] in frame.rows.columns
+
+    def _partial(self, frame: Frame, combined: bool) -> pl.DataFrame:
+        groups = group(frame.rows, self.grouping, frame.narrowed)
+        return reduce(groups, self.grouping, self.partials, merge=combined)
 
     def _tumble(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if moment.after is None:
             self._keep(delta, state)
             return self._results([])
         closing = state.due(OPEN, moment.before, moment.after)
-        if delta is not None:
-            closed = pl.col(DUE) <= moment.after
-            closing.append(delta.filter(closed))
-            self._keep(delta.filter(~closed), state)
-        return self._results(closing)
+        if delta is None:
+            return self._results(closing)
+        due = delta[DUE]
+        self._keep(delta.filter(due > moment.after), state)
+        known = max((_newest(part[DUE]) for part in closing), default=None)
+        if known is None:
+            return self._results([delta.filter(due <= moment.after)])
+        # Windows that began and ended within the epoch have no other parts
+        closing.append(delta.filter(due <= min(known, moment.after)))
+        whole = delta.filter((due > known) & (due <= moment.after))
+        return pl.concat([self._results(closing), self._results([whole])])
 
     def _update(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if delta is None:
@@ -185,3 +195,9 @@ class WindowedAggregate:
                     as_time(pl.col(DUE), stamps).alias(END),
                 )
         return rows.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
+
+
+def _newest(due: pl.Series) -> int:
+    newest = due.max()
+    assert isinstance(newest, int)
+    return newest

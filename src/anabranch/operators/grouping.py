@@ -7,14 +7,15 @@ compared; only rows of a collision pay for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from anabranch.operators.partials import Partial
-from anabranch.routing.partition_map import order_of
+from anabranch.routing.frame import widen
+from anabranch.state.group import sort_by_locator
 from anabranch.state.segment import LOCATOR
 
 GROUP = "__group"
@@ -26,6 +27,8 @@ class Groups:
 
     rows: pl.DataFrame
     starts: np.ndarray
+    narrow_keys: tuple[str, ...] = ()
+    """Keys not widened yet: only the first row of each group will be asked for them."""
 
     @property
     def count(self) -> int:
@@ -37,17 +40,17 @@ class Groups:
         return np.repeat(np.arange(self.count, dtype=np.uint32), lengths)
 
 
-def group(rows: pl.DataFrame, keys: Sequence[str]) -> Groups:
+def group(rows: pl.DataFrame, keys: Sequence[str], narrowed: Collection[str] = ()) -> Groups:
     """The rows grouped by keys; their locator must be a function of the keys."""
-    # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
-    rows = rows.rechunk()
-    ordered = rows[order_of(rows[LOCATOR].to_numpy())]
+    ordered = sort_by_locator(rows)
     edge = _changes(ordered, [LOCATOR])
     differs = _changes(ordered, keys)
     if np.any(differs & ~edge):
         ordered = _part_collisions(ordered, keys, edge, differs)
         differs = _changes(ordered, keys)
-    return Groups(ordered, np.flatnonzero(edge | differs))
+    narrow_keys = tuple(key for key in keys if key in narrowed)
+    values = [name for name in narrowed if name not in narrow_keys]
+    return Groups(widen(ordered, values), np.flatnonzero(edge | differs), narrow_keys)
 
 
 def _changes(rows: pl.DataFrame, keys: Sequence[str]) -> np.ndarray:
@@ -88,7 +91,7 @@ def reduce(
     """One row per group in locator order: locator, keys, and the partial aggregates."""
     names = [name for partial in partials for name in partial.columns]
     if merge and groups.count == groups.rows.height:
-        return groups.rows.select(LOCATOR, *keys, *names)
+        return widen(groups.rows.select(LOCATOR, *keys, *names), groups.narrow_keys)
     expressions: list[pl.Expr] = []
     columns: list[pl.Series] = []
     for partial in partials:
@@ -103,5 +106,6 @@ def reduce(
         ids = pl.Series(GROUP, groups.ids()).set_sorted()
         reduced = groups.rows.with_columns(ids).group_by(GROUP, maintain_order=True)
         columns += reduced.agg(expressions).drop(GROUP).get_columns()
-    heads = groups.rows.select(LOCATOR, *keys)[groups.starts]
+    heads = groups.rows.select(LOCATOR, *keys)[pl.Series(groups.starts.astype(np.uint32))]
+    heads = widen(heads, groups.narrow_keys)
     return heads.with_columns(columns).select(LOCATOR, *keys, *names)

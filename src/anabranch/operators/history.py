@@ -15,6 +15,7 @@ from anabranch.operators.base import Moment, add_locator, as_time, evaluate
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.partials import SEQ, TIME
+from anabranch.routing.frame import Frame
 from anabranch.routing.partition_map import expand
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
@@ -51,14 +52,15 @@ class OrderedAggregate:
         frame = frame.with_columns((pl.col(TIME) + 1).alias(DUE))
         return add_locator(frame, self.keys, partitions)
 
-    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
+    def combine(self, frame: Frame) -> pl.DataFrame | None:
         return None
 
-    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         ready: list[pl.DataFrame] = []
         if moment.after is not None:
             ready = state.due(PENDING, moment.before, moment.after)
-        if rows is not None:
+        if frame is not None:
+            rows = frame.wide()
             passed = pl.lit(False) if moment.after is None else pl.col(DUE) <= moment.after
             state.append(PENDING, sort_by_locator(rows.filter(~passed)))
             ready.append(rows.filter(passed).select(rows.columns))

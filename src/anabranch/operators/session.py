@@ -17,6 +17,7 @@ from anabranch.operators.base import Moment, add_locator, as_time, evaluate, tim
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
 from anabranch.operators.partials import TIME
+from anabranch.routing.frame import Frame
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
@@ -45,8 +46,8 @@ class SessionAggregate:
             frame = frame.with_columns(time_of(rows, self.node.input.ordered).alias(TIME))
         return add_locator(frame, self.keys, partitions)
 
-    def combine(self, rows: pl.DataFrame) -> pl.DataFrame | None:
-        return self._sessions(rows, merge=False)
+    def combine(self, frame: Frame) -> pl.DataFrame | None:
+        return self._sessions(frame.wide(), merge=False)
 
     def _sessions(self, rows: pl.DataFrame, merge: bool) -> pl.DataFrame:
         """Rows or partial sessions joined into (partial) sessions, in locator order."""
@@ -83,8 +84,9 @@ class SessionAggregate:
         begins = ((ordered[FIRST] - reach) >= self.gap).fill_null(True).to_numpy()
         return Groups(ordered.drop(GROUP), np.flatnonzero(begins))
 
-    def advance(self, rows: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         empty = pl.DataFrame(schema=self.node.schema)
+        rows = frame.wide() if frame else None
         delta = None if rows is None else self._sessions(rows, merge=FIRST in rows.columns)
         state.groups = 0 if delta is None else delta.height
         if moment.after is None:

@@ -8,7 +8,7 @@ frames, each addressed to an input of a subquery.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,49 @@ import pyarrow as pa
 _NEWEST = pl.CompatLevel.newest()
 _LENGTH = struct.Struct("<I")
 _WIDTHS = ((pl.Int8, 8), (pl.Int16, 16), (pl.Int32, 32))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Rows of which some 64-bit integer columns are kept in fewer bytes.
+
+    What is sent and gathered costs by the byte, so the columns are widened as late as possible.
+    """
+
+    rows: pl.DataFrame
+    narrowed: frozenset[str] = frozenset()
+
+    def wide(self) -> pl.DataFrame:
+        """The rows with every column in its own type."""
+        return widen(self.rows, self.narrowed)
+
+
+def widen(rows: pl.DataFrame, narrowed: Collection[str]) -> pl.DataFrame:
+    return rows.with_columns(pl.col(*narrowed).cast(pl.Int64)) if narrowed else rows
+
+
+def narrow(rows: pl.DataFrame) -> Frame:
+    """The rows with 64-bit integers in the fewest bytes that hold them."""
+    names = [name for name, kind in rows.schema.items() if kind == pl.Int64]
+    if not names or rows.height == 0:
+        return Frame(rows)
+    low = rows.select(pl.col(names).min()).row(0)
+    high = rows.select(pl.col(names).max()).row(0)
+    casts: dict[str, pl.Expr] = {}
+    for name, least, most in zip(names, low, high, strict=True):
+        for width, bits in _WIDTHS:
+            if least is not None and -(1 << (bits - 1)) <= least and most < 1 << (bits - 1):
+                casts[name] = pl.col(name).cast(width, wrap_numerical=True)
+                break
+    return Frame(rows.with_columns(casts.values()), frozenset(casts))
+
+
+def concat(frames: Sequence[Frame]) -> Frame:
+    """The rows of all frames, each column as wide as its widest part, in one chunk."""
+    if len(frames) == 1:
+        return frames[0]
+    rows = pl.concat((frame.rows for frame in frames), how="vertical_relaxed", rechunk=True)
+    return Frame(rows, frozenset().union(*(frame.narrowed for frame in frames)))
 
 
 class FrameHeader(msgspec.Struct, array_like=True):
@@ -39,42 +82,36 @@ class Parcel:
     """What one split sends to one site."""
 
     report: Any
-    frames: list[tuple[str, pl.DataFrame]] = field(default_factory=list)
-    narrowed: dict[str, list[str]] = field(default_factory=dict)
-    """For frames that were narrowed before: their narrowed columns."""
+    frames: list[tuple[str, Frame]] = field(default_factory=list)
 
     def pack(self) -> bytes:
         headers, bodies = [], []
         for subquery, frame in self.frames:
-            if subquery in self.narrowed:
-                names = self.narrowed[subquery]
-            else:
-                frame, names = narrow(frame)
-            body = to_ipc(frame)
-            headers.append(FrameHeader(subquery, body.size, names))
+            body = to_ipc(frame.rows)
+            headers.append(FrameHeader(subquery, body.size, sorted(frame.narrowed)))
             bodies.append(body)
         header = msgspec.msgpack.encode(ParcelHeader(headers, self.report))
         padding = -(_LENGTH.size + len(header)) % 64
         return b"".join([_LENGTH.pack(len(header)), header, b"\0" * padding, *bodies])
 
 
-def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[str, pl.DataFrame]]]:
+def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[str, Frame]]]:
     """The report of a parcel and its frames; the frames share the parcel's memory."""
     (length,) = _LENGTH.unpack_from(parcel)
     header = msgspec.msgpack.decode(parcel[_LENGTH.size : _LENGTH.size + length], type=ParcelHeader)
     return header.report, _frames(parcel, header, length)
 
 
-def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[str, pl.DataFrame]]:
+def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[str, Frame]]:
     start = _LENGTH.size + length
     start += -start % 64
     buffer = pa.py_buffer(parcel)
     for frame in header.frames:
         table = pa.ipc.open_stream(buffer.slice(start, frame.size)).read_all()
         start += frame.size
-        data = pl.from_arrow(table)
-        assert isinstance(data, pl.DataFrame)
-        yield frame.subquery, data.with_columns(pl.col(frame.narrowed).cast(pl.Int64))
+        rows = pl.from_arrow(table)
+        assert isinstance(rows, pl.DataFrame)
+        yield frame.subquery, Frame(rows, frozenset(frame.narrowed))
 
 
 def to_ipc(frame: pl.DataFrame) -> pa.Buffer:
@@ -88,20 +125,3 @@ def to_ipc(frame: pl.DataFrame) -> pa.Buffer:
     with pa.ipc.new_stream(pa.FixedSizeBufferWriter(buffer), table.schema) as writer:
         writer.write_table(table)
     return buffer
-
-
-def narrow(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """64-bit integers in the fewest bytes that hold them: the exchange costs by the byte."""
-    names = [name for name, kind in frame.schema.items() if kind == pl.Int64]
-    if not names or frame.height == 0:
-        return frame, []
-    low = frame.select(pl.col(names).min()).row(0)
-    high = frame.select(pl.col(names).max()).row(0)
-    casts, narrowed = [], []
-    for name, least, most in zip(names, low, high, strict=True):
-        for width, bits in _WIDTHS:
-            if least is not None and -(1 << (bits - 1)) <= least and most < 1 << (bits - 1):
-                casts.append(pl.col(name).cast(width))
-                narrowed.append(name)
-                break
-    return frame.with_columns(casts), narrowed

@@ -16,14 +16,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from anabranch.errors import RunError, StateError
 from anabranch.state.place import sync
 
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "json": "jsonl"}
 
+
+def _write_parquet(rows: pl.DataFrame, path: Path) -> None:
+    # Differences packed into bits suit the numbers of results: two thirds of the time and of the size
+    # of dictionaries
+    numbers = [n for n, kind in rows.schema.items() if kind.is_integer() or kind.is_temporal()]
+    pq.write_table(
+        rows.to_arrow(), path, compression="snappy",
+        use_dictionary=[name for name in rows.columns if name not in numbers],
+        column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
+    )  # fmt: skip
+
+
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
-    "parquet": lambda rows, path: rows.write_parquet(path, compression="snappy"),
+    "parquet": _write_parquet,
     "arrow": lambda rows, path: rows.write_ipc(path),
     "csv": lambda rows, path: rows.write_csv(path),
     "json": lambda rows, path: rows.write_ndjson(path),
@@ -72,8 +86,8 @@ class Staging:
                 sync(temporary)
             os.replace(temporary, path)
             return path.stat().st_size
-        except (OSError, pl.exceptions.PolarsError) as error:
-            # Polars says it in its own words when the disk is full while it writes Parquet
+        except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+            # Polars and Arrow have words of their own for a disk that is full
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or error

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import intersect, order_of, ranges
+from anabranch.routing.partition_map import intersect, ranges, sort_locators
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -164,4 +164,8 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
 
 def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows in the order of a segment."""
-    return rows[order_of(rows[LOCATOR].to_numpy())]
+    # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
+    rows = rows.rechunk()
+    order, locators = sort_locators(rows[LOCATOR].to_numpy())
+    others = rows.drop(LOCATOR)[pl.Series(order.astype(np.uint32))]
+    return others.with_columns(pl.Series(LOCATOR, locators)).select(rows.columns)
