@@ -163,7 +163,7 @@ class Session:
                 f"Stream '{name}' is a Spark DataFrame, but this session has no Spark: "
                 "make it with Session(spark)."
             )
-        return DataFrameSource(name, frame, ahead=self.settings.landing_ahead)
+        return DataFrameSource(name, frame, self.settings.landing_ahead, self.settings.fsync)
 
     def from_stream(self, name: str) -> Query:
         """The rows of a stream, or of another query."""

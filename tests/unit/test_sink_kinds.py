@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -215,3 +216,18 @@ def test_parquet_of_every_type(tmp_path: Path) -> None:
     )
     Staging(str(tmp_path), "parquet", fsync=False).write(rows, "0")
     assert_frame_equal(pl.read_parquet(tmp_path / "part-0.parquet"), rows)
+
+
+def test_results_that_the_driver_cannot_see(stage: Stage) -> None:
+    """As when an executor on another machine wrote them to a folder of its own."""
+
+    def lose(step: str, epoch: int) -> None:
+        if step == "before-commit" and epoch == 2:
+            for waiting in stage.out.glob("_epoch=*"):
+                shutil.rmtree(waiting)
+
+    message = stage.refused(RunError, on_step=lose)
+    assert "The results of query 'sums' in epoch 2 should be in" in message
+    assert "were they written on another machine?" in message
+    stage.finish()
+    assert stage.results() == stage.expected(*GOOD)

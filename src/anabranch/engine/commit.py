@@ -15,7 +15,7 @@ from anabranch.engine.epoch import (
     advance_watermarks,
     newest_times,
 )
-from anabranch.errors import StateError
+from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import Plan, Subquery
 from anabranch.routing.partition_map import PartitionMap, even_map, subtract
 from anabranch.sinks import dead_letter
@@ -202,11 +202,19 @@ class Checkpoint:
 
     def _results(self, orders: Orders, report: EpochReport) -> dict[str, str]:
         """The staged folders of queries that had results in this epoch."""
-        return {
+        staged = {
             query: orders.results[query].folder
             for query, rows in report.result_rows().items()
             if rows and query in orders.results
         }
+        for query, folder in staged.items():
+            if not Path(folder).exists():
+                raise RunError(
+                    f"The results of query '{query}' in epoch {orders.epoch} should be in '{folder}', "
+                    "which is not there: were they written on another machine? Results must go to a "
+                    "folder that all executors and the driver share. The epoch is not counted."
+                )
+        return staged
 
     def publish(self, epoch: int) -> None:
         """Makes the results of the committed epoch visible; safe to repeat."""

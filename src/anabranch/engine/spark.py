@@ -130,12 +130,13 @@ def _prepare_worker() -> None:
     """Once per Python worker: one Polars thread (Spark has the parallelism), cheap memory.
 
     Spark runs a full garbage collection after every task; with the libraries' objects frozen it takes
-    no time instead of some 40 ms. Polars would give memory back after half a second, only to ask for
-    it again in the next epoch: a fifth of a site's time.
+    no time instead of some 40 ms. Polars and Arrow would give memory back after half a second, only
+    to ask for it again in the next epoch: a fifth of a site's time.
     """
     if "anabranch.engine.site" not in sys.modules:
         os.environ.setdefault("POLARS_MAX_THREADS", "1")
         os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000,muzzy_decay_ms:0")
+        os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
         import anabranch.engine.site  # noqa: F401
 
         gc.collect()

@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -27,6 +28,7 @@ from anabranch.errors import SourceError
 from anabranch.plan.subquery import StreamPlan
 from anabranch.sources.base import Limits, Offer
 from anabranch.sources.files import FilePiece
+from anabranch.state.place import sync
 
 INDEX = "index.json"
 
@@ -34,7 +36,7 @@ INDEX = "index.json"
 class DataFrameSource:
     """The driver's side of a streaming DataFrame."""
 
-    def __init__(self, stream: str, frame: DataFrame, ahead: int) -> None:
+    def __init__(self, stream: str, frame: DataFrame, ahead: int, fsync: bool) -> None:
         if not frame.isStreaming:
             raise SourceError(
                 f"Stream '{stream}': the DataFrame is not a streaming one. "
@@ -47,6 +49,7 @@ class DataFrameSource:
         self.schema = empty.schema
         self._frame = frame
         self._ahead = ahead
+        self._fsync = fsync
         self._folder = Path()
         self._columns: list[str] = []
         self._query: Any = None
@@ -87,10 +90,17 @@ class DataFrameSource:
             raise SourceError(f"Stream '{self.stream}' is stopping.")
         waiting = self._folder / f"_landing-{number:012d}-{uuid.uuid4().hex[:8]}"
         waiting.mkdir()
-        written = batch.mapInArrow(_writer(str(waiting)), "file string, rows long").collect()
+        write = _writer(str(waiting), self._fsync)
+        written = batch.mapInArrow(write, "file string, rows long").collect()
         files = [(row["file"], row["rows"]) for row in written]
         (waiting / INDEX).write_text(json.dumps(sorted(files)))
+        if self._fsync:
+            sync(waiting / INDEX)
+            sync(waiting)
         os.replace(waiting, place)
+        if self._fsync:
+            # Spark takes the batch for done once this returns, and will not bring it again
+            sync(self._folder)
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
         self._raise_failure()
@@ -161,14 +171,19 @@ class DataFrameSource:
             raise SourceError(f"Stream '{self.stream}': Spark could not read it: {first:.500}")
 
 
-def _writer(folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _writer(
+    folder: str, fsync: bool
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow that writes a task's rows to one file and returns its name."""
 
     def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        name = f"{uuid.uuid4().hex}.arrow"
+        # Files are read in the order of their names: rows arrive in the order of Spark's partitions
+        task = TaskContext.get()
+        name = f"{task.partitionId() if task else 0:06d}-{uuid.uuid4().hex[:12]}.arrow"
+        path = os.path.join(folder, name)
         writer = None
         rows = 0
-        with pa.OSFile(os.path.join(folder, name), "wb") as sink:
+        with pa.OSFile(path, "wb") as sink:
             for batch in batches:
                 if writer is None:
                     writer = pa.ipc.new_file(sink, batch.schema)
@@ -176,6 +191,8 @@ def _writer(folder: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Rec
                 rows += batch.num_rows
             if writer is not None:
                 writer.close()
+        if fsync:
+            sync(Path(path))
         if rows:
             yield pa.RecordBatch.from_pydict({"file": [name], "rows": [rows]})
 
