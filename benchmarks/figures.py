@@ -74,9 +74,10 @@ def draw_growth(found: dict[str, Any]) -> plt.Figure:
         if rows == found["delta_rows"] and size >= stages[0]["state_rows"]:
             delta.append((size / 1e6, milliseconds))
         size += rows
+    sizes = [stage["state_rows"] / 1e6 for stage in stages]
     axes.scatter(*zip(*delta, strict=True), s=8, color=OURS, alpha=0.4, label="one epoch")
     axes.plot(
-        [stage["state_rows"] / 1e6 for stage in stages],
+        sizes,
         [stage["median_ms"] for stage in stages],
         "o-", color=OURS, label="median",
     )  # fmt: skip
@@ -84,7 +85,8 @@ def draw_growth(found: dict[str, Any]) -> plt.Figure:
     axes.axhline(limit, color="grey", linewidth=1, linestyle="--")
     axes.annotate("twice the first", (1, limit), xytext=(0, 3), textcoords="offset points")
     axes.set_xscale("log")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.2 * max(limit, *(milliseconds for _, milliseconds in delta)))
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
     axes.set_xlabel("open groups, millions")
     axes.set_ylabel("epoch time, ms")
     axes.set_title(f"Epochs of {found['delta_rows']:,} rows while the state grows", fontsize=10)
