@@ -6,6 +6,7 @@ leave nothing of epoch 2, and give exactly the right result once the file is men
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -324,3 +325,35 @@ def test_all_formats_give_the_same_results(tmp_path: Path, format: str) -> None:
     assert plain(read_results(second.input, format).cast(dict(SCHEMA))) == plain(pl.concat(frames))
     second.finish()
     assert second.results() == first.results()
+
+
+def test_json_objects_without_their_nulls(tmp_path: Path) -> None:
+    """Many writers leave out what is NULL: a key missing here and there is no missing column."""
+    stage = Stage(tmp_path, "json")
+    rows = sample(0).with_columns(k=pl.when(pl.col("v") % 3 == 0).then(None).otherwise("k"))
+    rows = pl.concat([rows.head(1).with_columns(k=pl.lit(None, pl.String)), rows.tail(-1)])
+    lines = [json.dumps({n: v for n, v in row.items() if v is not None}) for row in rows.to_dicts()]
+    assert '"k"' not in lines[0]
+    stage.write(0, "\n".join(["", " " * 5000, *lines]))
+    stage.finish()
+    assert stage.results() == stage.expected(rows)
+
+
+def test_a_column_that_no_json_object_has(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "json")
+    stage.write(0, sample(0).drop("v").write_ndjson())
+    assert "'v'" in stage.refused(SourceError)
+
+
+def test_times_outside_the_calendar(tmp_path: Path) -> None:
+    """Milliseconds taken for seconds give the year 55840: odd, but no reason to die after a commit."""
+    rows = pl.DataFrame({"time": [1, 2**60], "k": ["a", "b"]})
+    rows = rows.with_columns(pl.col("time").cast(pl.Datetime("us")))
+    rows.write_parquet(tmp_path / "0.parquet")
+    session = Session.in_process(2)
+    stream = session.stream("rows", path=tmp_path / "*.parquet", ordered="time")
+    session.query("n", stream.group_by("k", tumble("1 minute")).agg(count().alias("n")))
+    run = session.start(sinks={"n": "memory"}, at_end="close")
+    run.await_termination(60)
+    assert run.results("n").height == 2
+    assert "seconds since 1970" in str(run.recent_progress[0]["eventTime"]["max"])

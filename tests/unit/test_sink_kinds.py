@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 
-from anabranch.errors import RunError, SettingsError
+from anabranch.errors import RunError, SettingsError, StateError
 from anabranch.sinks import ConsoleSink, FileSink, ForeachSink, MemorySink
 from anabranch.sinks.staging import Staging
 from helpers import FORMATS, Stage, plain, read_results, sample, visible_epochs
@@ -229,5 +229,23 @@ def test_results_that_the_driver_cannot_see(stage: Stage) -> None:
     message = stage.refused(RunError, on_step=lose)
     assert "The results of query 'sums' in epoch 2 should be in" in message
     assert "were they written on another machine?" in message
+    stage.finish()
+    assert stage.results() == stage.expected(*GOOD)
+
+
+def test_another_sink_while_results_wait_for_theirs(stage: Stage) -> None:
+    """A crash between commit and publishing, then a start with another sink: nothing may be lost."""
+
+    def fail(step: str, epoch: int) -> None:
+        if step == "after-commit" and epoch == 2:
+            raise RuntimeError("the power fails")
+
+    with pytest.raises(RunError, match="the power fails"):
+        stage.run(on_step=fail)
+    before = visible_epochs(stage.out)
+    for sinks in ({"sums": "memory"}, {"sums": FileSink(stage.root / "elsewhere")}):
+        with pytest.raises(StateError, match=r"wait in .* for the sink that the query had"):
+            stage.session().start(sinks=sinks, checkpoint=stage.checkpoint)
+        assert visible_epochs(stage.out) == before
     stage.finish()
     assert stage.results() == stage.expected(*GOOD)

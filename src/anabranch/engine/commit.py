@@ -208,19 +208,28 @@ class Checkpoint:
             if rows and query in orders.results
         }
         for query, folder in staged.items():
-            if not Path(folder).exists():
-                raise RunError(
-                    f"The results of query '{query}' in epoch {orders.epoch} should be in '{folder}', "
-                    "which is not there: were they written on another machine? Results must go to a "
-                    "folder that all executors and the driver share. The epoch is not counted."
-                )
+            for part in report.result_parts(query):
+                if not Path(folder, part).exists():
+                    raise RunError(
+                        f"The results of query '{query}' in epoch {orders.epoch} should be in "
+                        f"'{folder}/{part}', which is not there: were they written on another "
+                        "machine? Results must go to a folder that all executors and the driver "
+                        "share. The epoch is not counted."
+                    )
         return staged
 
     def publish(self, epoch: int) -> None:
         """Makes the results of the committed epoch visible; safe to repeat."""
+        staged = self.stagings(epoch, self.manifest.attempt)
         for query, folder in self.manifest.results.items():
-            if query in self.sinks:
+            if query in staged and folder == staged[query].folder:
                 self.sinks[query].publish(Path(folder), epoch)
+            elif Path(folder).exists():
+                raise StateError(
+                    f"The results of query '{query}' in epoch {epoch} wait in '{folder}' for the sink "
+                    "that the query had when they were made. Start once with that sink, or remove the "
+                    "folder to do without these results."
+                )
         dead_letter.publish(
             self.options.dead_letter, self.plan.streams, epoch, self.manifest.attempt
         )

@@ -74,6 +74,7 @@ class SplitReport(msgspec.Struct):
 
     streams: dict[str, StreamReport] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows before and after sub-aggregation, per subquery."""
     seconds: float = 0.0
@@ -88,7 +89,6 @@ class SubqueryReport(msgspec.Struct):
     groups: int = 0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     masked: list[tuple[str, int, list[tuple[int, int]]]] = msgspec.field(default_factory=list)
-    partition_rows: dict[int, int] = msgspec.field(default_factory=dict)
 
 
 class SiteReport(msgspec.Struct):
@@ -98,6 +98,7 @@ class SiteReport(msgspec.Struct):
     site: int
     subqueries: dict[str, SubqueryReport] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     seconds: float = 0.0
     executor: str = ""
@@ -126,6 +127,10 @@ class EpochReport(msgspec.Struct):
     def fault(self) -> Fault | None:
         """The first error a task met."""
         return next((part.fault for part in self.parts() if part.fault), None)
+
+    def result_parts(self, query: str) -> list[str]:
+        """The files that the tasks wrote for a query."""
+        return [name for part in self.parts() for name in part.result_parts.get(query, ())]
 
     def result_rows(self) -> dict[str, int]:
         """Rows of each query on their way to its sink."""

@@ -36,9 +36,6 @@ DEFAULTS = {
     # Where a site runs is the driver's choice, not that of the largest map output
     "spark.shuffle.reduceLocality.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
-    # NumPy's memory stays with the worker from one epoch to the next
-    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
-    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 # The JVM mostly schedules and passes bytes on, on cores that it shares with the workers. Its best compiler
 # is for code ten times as hot as usual: the loops of a streaming DataFrame, not the rest of Spark

@@ -152,7 +152,10 @@ def _time(value: int | None, timestamps: bool) -> Any:
 
 
 def _stamp(seconds: float) -> str:
-    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="milliseconds")
+    try:
+        return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.3f} seconds since 1970"  # outside the years 1 to 9999
 
 
 def _ms(seconds: float) -> int:

@@ -1,7 +1,7 @@
 """The site task: merges its frames, advances its operators, writes new state and results.
 
-A pure function of the last manifest and this epoch's frames: run twice, it does the same, and nothing
-it writes counts until the manifest of the epoch names it.
+It depends on the last manifest and this epoch's frames alone, so it can be run twice: nothing it writes
+counts until the manifest of the epoch names it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
-import numpy as np
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -30,10 +29,8 @@ from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, concat, unpack
-from anabranch.routing.partition_map import partition_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.place import place
-from anabranch.state.segment import LOCATOR
 
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
@@ -65,6 +62,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             report.combined = outbox.combined
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
+            outbox = Outbox(orders)
     live = {ref.file for refs in orders.segments.values() for ref in refs}
     place(orders.root).forget(live, f"{orders.epoch:012d}")
     report.seconds = time.perf_counter() - began
@@ -110,9 +108,6 @@ def _advance(
     frame = concat(received) if received else None
     if frame is not None:
         done.rows_in = frame.rows.height
-        locators = frame.rows[LOCATOR].to_numpy()
-        counts = np.bincount(partition_of_locator(locators).astype(np.int64))
-        done.partition_rows = {int(p): int(counts[p]) for p in np.flatnonzero(counts)}
     moment = Moment(
         subquery.watermark(orders.watermarks[subquery.component]),
         subquery.watermark(watermarks[subquery.component]),
@@ -134,7 +129,7 @@ def _advance(
     done.masked = masked_as_plain(masked)
     if results.height:
         outbox.route(subquery.name, results)
-        write_results(orders, subquery.name, results, f"site-{site:04d}", report.result_rows)
+        write_results(orders, subquery.name, results, f"site-{site:04d}", report)
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

@@ -9,11 +9,10 @@ Spark falls back to any executor when the named one is gone.
 
 from __future__ import annotations
 
+import functools
 import gc
-import os
 import pickle
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -24,12 +23,25 @@ from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.exchange import gather_sites, gather_splits
 from anabranch.errors import STAGES, RunError
 
+WORKER_ENVIRONMENT = {
+    # Spark has the parallelism
+    "POLARS_MAX_THREADS": "1",
+    # Polars, Arrow and NumPy would give memory back to the system within half a second, only to ask for
+    # it again in the next epoch: a fifth of a site's time
+    "_RJEM_MALLOC_CONF": "dirty_decay_ms:10000,muzzy_decay_ms:0",
+    "MIMALLOC_PURGE_DELAY": "10000",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
+}
+
 
 class SparkExchange:
     """Runs epochs on a Spark cluster."""
 
     def __init__(self, context: SparkContext) -> None:
         self._context = context
+        for name, value in WORKER_ENVIRONMENT.items():
+            context.environment.setdefault(name, value)
         self._splits = max(1, context.defaultParallelism)
         self._local = bool(context._jsc.sc().isLocal())
         self.placement: dict[int, str] = {}
@@ -126,21 +138,15 @@ class _Portable:
         return pickle.loads, (cloudpickle.dumps(self._orders),)
 
 
+@functools.cache
 def _prepare_worker() -> None:
-    """Once per Python worker: one Polars thread (Spark has the parallelism), cheap memory.
+    """Once per Python worker: freezes the objects of the libraries.
 
-    Spark runs a full garbage collection after every task; with the libraries' objects frozen it takes
-    no time instead of some 40 ms. Polars and Arrow would give memory back after half a second, only
-    to ask for it again in the next epoch: a fifth of a site's time.
+    Spark runs a full garbage collection after every task; without them it takes no time instead of
+    some 40 ms.
     """
-    if "anabranch.engine.site" not in sys.modules:
-        os.environ.setdefault("POLARS_MAX_THREADS", "1")
-        os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:10000,muzzy_decay_ms:0")
-        os.environ.setdefault("MIMALLOC_PURGE_DELAY", "10000")
-        import anabranch.engine.site  # noqa: F401
-
-        gc.collect()
-        gc.freeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _split_task(shared: Any, shuffled: bool) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:

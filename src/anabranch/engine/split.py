@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from anabranch.engine.epoch import Fault, Orders, SplitReport, StreamReport, Word
+from anabranch.engine.epoch import Fault, Orders, SiteReport, SplitReport, StreamReport, Word
 from anabranch.errors import AnabranchError, RunError, SourceError
 from anabranch.operators.base import Operator, time_of
 from anabranch.operators.partials import SEQ
@@ -22,7 +22,7 @@ from anabranch.plan.subquery import StreamPlan, Subquery
 from anabranch.routing.frame import Frame, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.partition_map import PartitionMap, partition_of_locator
-from anabranch.sinks.dead_letter import keep_bad, keep_late
+from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.segment import LOCATOR
 
@@ -63,7 +63,8 @@ class Outbox:
             frame = concat(frames)
             if name in self.orders.combine:
                 operator: Operator = self.orders.plan.subqueries[name].operator()
-                fewer = operator.combine(frame)
+                with explained(f"Sub-aggregates for '{name}'"):
+                    fewer = operator.combine(frame)
                 if fewer is not None:
                     self.combined[name] = (frame.rows.height, fewer.height)
                     frame = narrow(fewer)
@@ -130,7 +131,7 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
         rows = pl.concat(frames, rechunk=False)
         with explained(f"The rows of stream '{stream}'"):
             outbox.route(stream, rows)
-            write_results(orders, stream, rows, f"split-{task:04d}", report.result_rows)
+            write_results(orders, stream, rows, f"split-{task:04d}", report)
 
 
 @contextlib.contextmanager
@@ -143,15 +144,17 @@ def explained(what: str) -> Iterator[None]:
 
 
 def write_results(
-    orders: Orders, origin: str, rows: pl.DataFrame, part: str, counts: dict[str, int]
+    orders: Orders, origin: str, rows: pl.DataFrame, part: str, report: SplitReport | SiteReport
 ) -> None:
     """Writes the rows that leave to sinks from here."""
     for number, (output, path) in enumerate(orders.plan.leaving(origin)):
         leaving = apply(path.steps, rows).select(output.schema.names())
-        counts[output.query] = counts.get(output.query, 0) + leaving.height
-        if leaving.height and output.query in orders.results:
+        query = output.query
+        report.result_rows[query] = report.result_rows.get(query, 0) + leaving.height
+        if leaving.height and query in orders.results:
             # A query may have rows from several origins in one task: each is a part of its own
-            orders.results[output.query].write(leaving, f"{part}-{origin}-{number}")
+            written = orders.results[query].write(leaving, f"{part}-{origin}-{number}")
+            report.result_parts.setdefault(query, []).append(written)
 
 
 def _take(
@@ -192,9 +195,8 @@ def _take(
     late = times < watermark
     seen.late += int(late.sum())
     if rules.late == "dead-letter":
-        keep_late(
-            orders, stream, rows.filter(late), f"{task:04d}-{piece.ordinal}-{reading.first_row}"
-        )
+        part = f"{task:04d}-{piece.ordinal}-{reading.first_row}"
+        keep_rows(orders, "late", stream, rows.filter(late), part)
     return rows.filter(~late)
 
 
@@ -215,7 +217,7 @@ def _timed(
     seen.bad.append(reason)
     seen.bad_rows += missing
     without = rows.filter(pl.col(plan.ordered.column).is_null())
-    keep_late(orders, plan.name, without, f"null-{piece.ordinal}-{first_row}", folder="bad")
+    keep_rows(orders, "bad", plan.name, without, f"null-{piece.ordinal}-{first_row}")
     return rows.filter(pl.col(plan.ordered.column).is_not_null())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +16,9 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from anabranch.errors import LanguageError, suggest
+
+_PLAIN = re.compile(r"#?\w+")
+"""Names that are shown without quotes."""
 
 Scalar: TypeAlias = (
     bool | int | float | str | bytes | dt.date | dt.datetime | dt.timedelta | decimal.Decimal | None
@@ -133,7 +137,7 @@ class Column(Expression):
     name: str
 
     def __str__(self) -> str:
-        return self.name
+        return self.name if _PLAIN.fullmatch(self.name) else f'"{self.name}"'
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,9 +151,11 @@ class Literal(Expression):
             return "NULL"
         if isinstance(self.value, bool):
             return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, float, decimal.Decimal)):
+        if isinstance(self.value, (int, float)):
             return str(self.value)
-        return "'" + str(self.value).replace("'", "''") + "'"
+        quoted = "'" + str(self.value).replace("'", "''") + "'"
+        # Texts tell expressions apart: what is written alike must be alike
+        return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -246,6 +246,12 @@ class Aggregate(Node):
                 "for ever: group by a window of the ordered attribute (time // 60, tumble, hop, "
                 "session, rows), or ask for emit='update' with allow_unbounded_state=True."
             )
+        for named in self.aggregates:
+            if named.call.function in ("first", "last") and self.input.ordered is None:
+                raise LanguageError(
+                    f"{named}: the input has no ordered attribute any more, so nothing is first or "
+                    f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."
+                )
         types = self._window_types() | _group_types(self.keys, self.aggregates, self.input.schema)
         _require_distinct(
             [

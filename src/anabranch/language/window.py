@@ -23,7 +23,7 @@ class Tumble:
     index: str | None = None
 
     def __str__(self) -> str:
-        return f"TUMBLE({self.size})"
+        return f"TUMBLE({self.size} AS {self.index})" if self.index else f"TUMBLE({self.size})"
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 On the split side `intake` turns rows into what the operator needs of them, with a locator, and
 `combine` may shrink them. On the site side `advance` takes the epoch's rows to results and new state,
-and `compact` merges state rows. All are pure: the same input gives the same output.
+and `compact` merges state rows. None has a side effect: an epoch can be done again.
 """
 
 from __future__ import annotations

@@ -61,6 +61,7 @@ class OrderedAggregate:
             ready = state.due(PENDING, moment.before, moment.after)
         if frame is not None:
             rows = frame.wide()
+            state.groups = rows[LOCATOR].n_unique()
             passed = pl.lit(False) if moment.after is None else pl.col(DUE) <= moment.after
             state.append(PENDING, sort_by_locator(rows.filter(~passed)))
             ready.append(rows.filter(passed).select(rows.columns))

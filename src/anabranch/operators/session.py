@@ -53,8 +53,9 @@ class SessionAggregate:
         """Rows or partial sessions joined into (partial) sessions, in locator order."""
         if not merge:
             time = pl.col(TIME)
-            rows = rows.with_columns(time.alias(FIRST), time.alias(LAST), DUE=time + self.gap)
-            rows = rows.rename({"DUE": DUE})
+            rows = rows.with_columns(
+                time.alias(FIRST), time.alias(LAST), (time + self.gap).alias(DUE)
+            )
         chains = self._chains(rows)
         heads = chains.rows[chains.starts]
         ids = pl.Series(GROUP, chains.ids()).set_sorted()

@@ -1,4 +1,4 @@
-"""Frames: Arrow tables as bytes between a split and a site, and the parcel that carries them.
+"""Frames: rows on their way between tasks, Arrow in between, and the parcel that carries them.
 
 One parcel goes from every split to every site, so that a site knows it has heard from all of them.
 It starts with a header (what the split reports: rows, newest time, faults) and holds any number of

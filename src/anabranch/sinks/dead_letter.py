@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 KINDS = ("bad", "late")
 
 
-def keep_late(
-    orders: Orders, stream: str, rows: pl.DataFrame, part: str, folder: str = "late"
-) -> None:
-    """Keeps rows aside as Parquet."""
+def keep_rows(orders: Orders, kind: str, stream: str, rows: pl.DataFrame, part: str) -> None:
+    """Keeps rows aside as Parquet, as bad or as late ones."""
     target = orders.streams[stream].dead_letter
     if target:
         kept = rows.drop([name for name in rows.columns if name.startswith("__")])
-        place = Path(target) / folder / stream / hidden_epoch(orders.epoch, orders.attempt)
+        place = Path(target) / kind / stream / hidden_epoch(orders.epoch, orders.attempt)
         Staging(str(place), "parquet", orders.settings.fsync).write(kept, part)
 
 

@@ -74,18 +74,20 @@ class Staging:
     format: str
     fsync: bool
 
-    def write(self, rows: pl.DataFrame, part: str) -> int:
-        """Writes the rows as one part; the number of bytes."""
+    def write(self, rows: pl.DataFrame, part: str) -> str:
+        """Writes the rows as one part; the name of its file."""
         folder = Path(self.folder)
         path = folder / f"part-{part}.{SUFFIX[self.format]}"
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            self._make(folder)
             _WRITERS[self.format](rows, temporary)
             if self.fsync:
                 sync(temporary)
             os.replace(temporary, path)
-            return path.stat().st_size
+            if self.fsync:
+                sync(folder)
+            return path.name
         except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # Polars and Arrow have words of their own for a disk that is full
             with contextlib.suppress(OSError):
@@ -95,3 +97,9 @@ class Staging:
                 f"Cannot write results to '{path}': {reason}. The epoch is not counted; free space or "
                 "mend the folder and start again."
             ) from error
+
+    def _make(self, folder: Path) -> None:
+        if not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            if self.fsync:
+                sync(folder.parent)

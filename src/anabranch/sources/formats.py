@@ -7,12 +7,11 @@ reason.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -139,10 +138,7 @@ def _read_json(
     if not _has_content(path):
         return _empty(schema, columns)
     with open(path, "rb") as file:
-        first = json.loads(next(line for line in file if line.strip()))
-    if not isinstance(first, dict):
-        raise SourceError(f"{where}: expected one JSON object a line, the first is {first!r:.80}.")
-    _require_names(list(first), where, schema)
+        _require_names(_json_names(file, where, schema), where, schema)
     return _parse_json(path, schema, columns)
 
 
@@ -206,7 +202,7 @@ def _salvage_json(
     with open(path, "rb") as file:
         lines = {number: line for number, line in enumerate(file, start=1) if line.strip()}
     numbers, texts = list(lines), list(lines.values())
-    _require_names(list(_first_object(texts, where)), where, schema)
+    _require_names(_json_names(texts, where, schema, salvage=True), where, schema)
 
     def parse(start: int, end: int) -> pa.Table:
         return _parse_json(pa.BufferReader(b"".join(texts[start:end])), schema, columns)
@@ -219,13 +215,34 @@ def _salvage_json(
     return _salvaged(stream, path, where, schema, columns, good, bad)
 
 
-def _first_object(lines: Sequence[bytes], where: str) -> dict[str, Any]:
+def _json_names(
+    lines: Iterable[bytes], where: str, schema: pl.Schema, salvage: bool = False
+) -> list[str]:
+    """The keys of the objects, as many of them as it takes to have met all columns.
+
+    Many writers leave out what is NULL, so the first object need not have all.
+    """
+    names: dict[str, None] = {}
     for line in lines:
-        with contextlib.suppress(ValueError):
+        if not line.strip():
+            continue
+        try:
             value = json.loads(line)
-            if isinstance(value, dict):
-                return value
-    raise SourceError(f"{where}: no line of it is a JSON object.")
+        except ValueError:
+            if salvage or names:
+                continue
+            raise
+        if isinstance(value, dict):
+            names.update(dict.fromkeys(value))
+        elif not salvage and not names:
+            raise SourceError(
+                f"{where}: expected one JSON object a line, the first is {value!r:.80}."
+            )
+        if names.keys() >= schema.keys():
+            break
+    if not names:
+        raise SourceError(f"{where}: no line of it is a JSON object.")
+    return list(names)
 
 
 _SALVAGE: dict[str, Callable[..., Reading]] = {"csv": _salvage_csv, "json": _salvage_json}
@@ -335,7 +352,7 @@ def _one_thread() -> pa.csv.ReadOptions:
 
 def _has_content(path: str) -> bool:
     with open(path, "rb") as file:
-        return bool(file.read(4096).strip())
+        return any(line.strip() for line in file)
 
 
 def _empty(schema: pl.Schema, columns: Sequence[str]) -> pa.Table:

@@ -67,10 +67,11 @@ class DataFrameSource:
         self._consumed = -1 if offset is None else int(offset)
         self._available_now = available_now
         self._stopped = False
+        self._query = None
         self._folder.mkdir(parents=True, exist_ok=True)
         self._clear()
         writer = (
-            self._frame.select(*self._columns)
+            self._frame.select(*(f"`{name.replace('`', '``')}`" for name in self._columns))
             .writeStream.foreachBatch(self._land)
             .option("checkpointLocation", str(self._folder / "_spark"))
             .queryName(f"anabranch-{self.stream}-{uuid.uuid4().hex[:6]}")

@@ -1,6 +1,6 @@
 """A YAML file whose values know their place: every complaint names the file, the line and the key.
 
-Only reading is covered; which keys a file may have is the business of `spec.py`.
+Only reading is covered; which keys a file may have is the business of `file.py`.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ class SiteState:
         """Merges slices where `fan` segments of one tier overlap, at most `budget` rows per tier."""
         written: list[SegmentRef] = []
         masked: list[Masked] = []
+        left: dict[int, int] = {}
         groups: dict[tuple[str, int, int], list[tuple[SegmentRef, Ranges]]] = {}
         for ref in self.refs:
             wanted = intersect(ref.live, self.owned)
@@ -105,9 +106,10 @@ class SiteState:
                 key = (ref.table, ref.max_due // span, ref.tier)
                 groups.setdefault(key, []).append((ref, wanted))
         for (table, _, tier), members in groups.items():
-            chosen = _crowded(members, fan, budget)
+            chosen, rewritten = _crowded(members, fan, left.get(tier, max(1, budget)))
             if not chosen:
                 continue
+            left[tier] = left.get(tier, max(1, budget)) - rewritten
             frames = []
             for ref, wanted in members:
                 cut = intersect(wanted, chosen)
@@ -143,10 +145,13 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
     return [rows.filter(pl.Series(classes == number)) for number in np.unique(classes).tolist()]
 
 
-def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> Ranges:
-    """The partitions that at least `fan` segments cover, lowest first, up to about `budget` rows."""
-    if len(members) < fan:
-        return []
+def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> tuple[Ranges, int]:
+    """The partitions that at least `fan` segments cover, lowest first, up to about `budget` rows.
+
+    Also how many rows these are. Of any budget that is left, at least one partition is taken.
+    """
+    if len(members) < fan or budget <= 0:
+        return [], 0
     end = max(last for _, wanted in members for _, last in wanted)
     covers = np.zeros(end, dtype=np.int64)
     rows = np.zeros(end)
@@ -157,9 +162,10 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
             rows[first:last] += density
     crowded = np.flatnonzero(covers >= fan)
     if len(crowded) == 0:
-        return []
+        return [], 0
     within = np.cumsum(rows[crowded]) <= max(budget, rows[crowded[0]])
-    return ranges(crowded[within].tolist())
+    chosen = crowded[within]
+    return ranges(chosen.tolist()), int(rows[chosen].sum())
 
 
 def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:
