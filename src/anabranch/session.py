@@ -252,16 +252,16 @@ class Session:
     ) -> Run:
         """Starts the queries and returns the handle of the run.
 
-        `sinks` gives each query a folder (Parquet), "console", "memory", a function of
-        (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now" (take what
-        is there, then end), "continuous", or the seconds between epochs. `at_end="close"` treats the
-        end of an available-now run as the end of the streams: all windows close. Without a checkpoint
-        folder the run cannot be continued later: its state is deleted when it ends.
+        `sinks` gives each query a folder (Parquet), a dict of path and format, "console", "memory", a
+        function of (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now"
+        (take what is there, then end), "continuous", or the seconds between epochs. `at_end="close"`
+        treats the end of an available-now run as the end of the streams: all windows close. Without a
+        checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         """
         plan = self.plan()
         _check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
-            _check_choice("trigger", trigger, TRIGGERS)
+            _check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))
         if not sinks:
             raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
         for query in sinks:
@@ -316,13 +316,17 @@ class Session:
         if isinstance(sink, (str, Path)):
             _require_folder(f"The sink of '{query}'", sink)
             return FileSink(Path(sink).absolute())
+        if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
+            _require_folder(f"The sink of '{query}'", sink["path"])
+            return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
         if hasattr(sink, "publish"):
             return sink  # type: ignore[no-any-return]
         if callable(sink):
             return ForeachSink(sink)
         raise SettingsError(
-            f"The sink of '{query}' is a {type(sink).__name__}; expected a folder, 'console', "
-            "'memory', a function of (arrow_table, epoch) or a sink of anabranch.sinks."
+            f"The sink of '{query}' is a {type(sink).__name__}; expected a folder, "
+            "{'path': folder, 'format': 'csv'}, 'console', 'memory', a function of "
+            "(arrow_table, epoch) or a sink of anabranch.sinks."
         )
 
     def _exchange(self) -> Exchange:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from anabranch import Session, col, count, first, lit, session_window, sum_, tumble
+from anabranch import Query, Session, col, count, first, lit, session_window, sum_, tumble
 from anabranch.errors import LanguageError
+from anabranch.language.expression import Expression
+from anabranch.language.graph import Ordered, Stream
 from helpers import Stage, oracle, plain, sample
 
 ROWS = [sample(number) for number in range(3)]
@@ -68,3 +71,19 @@ def test_first_without_an_order_is_refused(stage: Stage) -> None:
     _, rows = stage.stream()
     with pytest.raises(LanguageError, match=r"nothing is first or last\. Keep it in the select"):
         rows.select("k", "v").group_by("k").agg(first("v").alias("f"), emit="update")
+
+
+@pytest.mark.parametrize(
+    "predicate", [col("ts") > 5, lit(5) == col("ts"), (col("v") > 1) & (col("ts") < 2.5)]
+)
+def test_times_and_numbers_are_not_compared(predicate: Expression) -> None:
+    node = Stream("s", pl.Schema({"ts": pl.Datetime("us"), "v": pl.Int64}), Ordered("ts", True))
+    with pytest.raises(LanguageError, match=r"compares .*Compare with a time"):
+        Query(node).where(predicate)
+    Query(node).where(col("ts") > dt.datetime(2026, 1, 31))
+
+
+def test_a_wrong_name_in_a_window(stage: Stage) -> None:
+    _, rows = stage.stream()
+    with pytest.raises(LanguageError, match=r"column 'tiem' is not found\. Did you mean 'time'"):
+        rows.group_by((col("tiem") // 60).alias("tb")).agg(count())

@@ -249,3 +249,12 @@ def test_another_sink_while_results_wait_for_theirs(stage: Stage) -> None:
         assert visible_epochs(stage.out) == before
     stage.finish()
     assert stage.results() == stage.expected(*GOOD)
+
+
+@pytest.mark.parametrize("form", ["text", "dict"])
+def test_folders_named_by_text(stage: Stage, form: str) -> None:
+    folder = str(stage.out)
+    sink = FileSink(folder, "csv") if form == "text" else {"path": folder, "format": "csv"}  # type: ignore[arg-type]
+    stage.finish(sinks={"sums": sink})
+    stage.out_format = "csv"
+    assert stage.results() == stage.expected(*GOOD)

@@ -115,8 +115,15 @@ class Run:
         return list(self._progress)
 
     def await_termination(self, timeout: float | None = None) -> bool:
-        """Waits for the end; True if it has come. Raises the error that ended the run, if one did."""
-        ended = self._ended.wait(timeout)
+        """Waits for the end; True if it has come. Raises the error that ended the run, if one did.
+
+        Ctrl-C ends the run after the epoch under way before it is raised.
+        """
+        try:
+            ended = self._ended.wait(timeout)
+        except KeyboardInterrupt:
+            self.stop()
+            raise
         if ended and self._exception is not None:
             raise self._exception
         return ended

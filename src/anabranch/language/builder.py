@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
-from anabranch.language.expression import Column, Expression, Named, col
+from anabranch.language.expression import Column, Expression, Named, col, type_of
 from anabranch.language.graph import (
     Aggregate,
     Branch,
@@ -150,6 +150,7 @@ class Grouped:
                 found = key.resolve(ordered)
             else:
                 named = _named(key)
+                type_of(named.expression, self.node.schema, f"GROUP BY {named}")
                 size = ordered and tumble_size(named.expression, ordered)
                 if size and size > 1 and ordered and ordered.timestamps:
                     raise LanguageError(

@@ -256,12 +256,15 @@ INFIX = {
     "<<": "<<", ">>": ">>", "=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
 
+COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+
 TYPES: dict[str, pl.DataType] = {
     "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
     "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
     "float32": pl.Float32(), "float64": pl.Float64(), "string": pl.String(),
     "binary": pl.Binary(), "boolean": pl.Boolean(), "date": pl.Date(),
-    "timestamp": pl.Datetime("us"),
+    "timestamp": pl.Datetime("us"), "integer": pl.Int32(), "int": pl.Int32(), "long": pl.Int64(),
+    "bigint": pl.Int64(), "double": pl.Float64(),
 }  # fmt: skip
 
 
@@ -374,4 +377,23 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         raise LanguageError(
             f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {error}"
         ) from error
+    _check_comparisons(expression, schema, where)
     return frame.schema["value"]
+
+
+def _check_comparisons(
+    expression: Expression, schema: Mapping[str, pl.DataType], where: str
+) -> None:
+    """Refuses to compare a time with a number, which Polars would do by its own count of time."""
+    if not isinstance(expression, Call):
+        return
+    for part in expression.arguments:
+        _check_comparisons(part, schema, where)
+    if expression.function in COMPARISONS:
+        empty = pl.DataFrame(schema=dict(schema))
+        kinds = [empty.select(value=to_polars(p)).schema["value"] for p in expression.arguments]
+        if any(kind.is_temporal() for kind in kinds) and any(kind.is_numeric() for kind in kinds):
+            raise LanguageError(
+                f"{where}: '{expression}' compares {' with '.join(map(str, kinds))}. Compare with a "
+                "time: a datetime in Python, TIMESTAMP '2026-01-31 12:00:00' in SQL."
+            )

@@ -241,10 +241,12 @@ class Aggregate(Node):
                 "their results are known only when they close."
             )
         if isinstance(self.window, Everything) and self.emit == "final":
+            stamps = self.input.ordered is not None and self.input.ordered.timestamps
             raise LanguageError(
                 "This aggregate has no window, so it would never be final and its state would grow "
-                "for ever: group by a window of the ordered attribute (time // 60, tumble, hop, "
-                "session, rows), or ask for emit='update' with allow_unbounded_state=True."
+                "for ever: group by a window of the ordered attribute ("
+                f"{'tumble of 1 minute' if stamps else 'time // 60, tumble'}, hop, session, rows), "
+                "or ask for emit='update' with allow_unbounded_state=True."
             )
         for named in self.aggregates:
             if named.call.function in ("first", "last") and self.input.ordered is None:

@@ -227,7 +227,8 @@ def _function(tree: exp.Anonymous, scope: Scope) -> Expression:
             tree,
         )
     if name not in NAMED_FUNCTIONS:
-        raise scope.error(f"there is no function '{name}'.{suggest(name, NAMED_FUNCTIONS)}", tree)
+        known = (*NAMED_FUNCTIONS, *aggregate.FUNCTIONS, "tumble", "hop", "session")
+        raise scope.error(f"there is no function '{name}'.{suggest(name, known)}", tree)
     arguments = [translate(part, scope) for part in tree.expressions]
     wanted = inspect.signature(FUNCTIONS[name]).parameters.values()
     any_number = any(part.kind is part.VAR_POSITIONAL for part in wanted)

@@ -32,6 +32,7 @@ class FileSink:
     format: str = "parquet"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", Path(self.folder))
         if self.format not in SUFFIX:
             raise SettingsError(
                 f"There is no result format '{self.format}'. Existing: {', '.join(SUFFIX)}."
