@@ -189,6 +189,8 @@ class Checkpoint:
         done: list[SubqueryReport],
     ) -> bool:  # fmt: skip
         """Whether splits should sub-aggregate: only where each of them would shrink its rows."""
+        if not self.plan.subqueries[name].operator().combines:
+            return False
         least = orders.settings.combine_reduction
         if known.combine:
             measured = [part.combined[name] for part in report.parts() if name in part.combined]

@@ -65,9 +65,8 @@ class Outbox:
                 operator: Operator = self.orders.plan.subqueries[name].operator()
                 with explained(f"Sub-aggregates for '{name}'"):
                     fewer = operator.combine(frame)
-                if fewer is not None:
-                    self.combined[name] = (frame.rows.height, fewer.height)
-                    frame = narrow(fewer)
+                self.combined[name] = (frame.rows.height, fewer.height)
+                frame = narrow(fewer)
             self.forwarded.setdefault(name, []).append(frame)
         self.frames.clear()
 

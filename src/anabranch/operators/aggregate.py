@@ -32,6 +32,8 @@ MAX_EXPANDED = 4_000_000
 class WindowedAggregate:
     """GROUP BY keys and a window."""
 
+    combines = True
+
     def __init__(self, node: Aggregate) -> None:
         self.node = node
         self.partials = partials_for(node.aggregates)
@@ -66,7 +68,7 @@ class WindowedAggregate:
         # With size < slide, rows between two windows belong to none
         return frame.filter(pl.Series(time < due)) if size < slide else frame
 
-    def combine(self, frame: Frame) -> pl.DataFrame | None:
+    def combine(self, frame: Frame) -> pl.DataFrame:
         return self._partial(frame, combined=False)
 
     def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:

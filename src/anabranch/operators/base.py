@@ -39,14 +39,17 @@ class Moment:
 class Operator(Protocol):
     """A stateful operator of a subquery."""
 
+    combines: bool
+    """Whether rows can be sub-aggregated; some operators need every single one."""
+
     span: int
     """State rows whose due times lie within one span may share a segment."""
 
     def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
         """The rows as the operator wants them, with their locators."""
 
-    def combine(self, frame: Frame) -> pl.DataFrame | None:
-        """Fewer rows of the same meaning, or None if the operator needs every row."""
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        """Fewer rows of the same meaning, before they are sent; asked for only if `combines`."""
 
     def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         """The results of this epoch; what must be remembered is appended to the state."""

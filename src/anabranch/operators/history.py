@@ -30,6 +30,8 @@ MAX_EXPANDED = 4_000_000
 class OrderedAggregate:
     """Aggregates over the last rows of a group: on every row, or on every `advance`-th."""
 
+    combines = False
+
     def __init__(self, node: Aggregate | History) -> None:
         assert node.input.ordered
         self.node = node
@@ -52,8 +54,8 @@ class OrderedAggregate:
         frame = frame.with_columns((pl.col(TIME) + 1).alias(DUE))
         return add_locator(frame, self.keys, partitions)
 
-    def combine(self, frame: Frame) -> pl.DataFrame | None:
-        return None
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
 
     def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         ready: list[pl.DataFrame] = []

@@ -29,6 +29,8 @@ _REACH = "__reach"
 class SessionAggregate:
     """GROUP BY keys and a session window."""
 
+    combines = True
+
     def __init__(self, node: Aggregate) -> None:
         assert isinstance(node.window, SessionGap)
         assert node.input.ordered
@@ -46,7 +48,7 @@ class SessionAggregate:
             frame = frame.with_columns(time_of(rows, self.node.input.ordered).alias(TIME))
         return add_locator(frame, self.keys, partitions)
 
-    def combine(self, frame: Frame) -> pl.DataFrame | None:
+    def combine(self, frame: Frame) -> pl.DataFrame:
         return self._sessions(frame.wide(), merge=False)
 
     def _sessions(self, rows: pl.DataFrame, merge: bool) -> pl.DataFrame:
