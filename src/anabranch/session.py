@@ -218,24 +218,30 @@ class Session:
             for name in self._streams
             if "dead-letter" in (self._on_bad[name], self._on_late[name])
         ]
+        shared = self.settings.strategy == "subquery" and bool(self._queries)
         return compile_queries(
-            self._streams, self._nodes(), self._lateness, self.settings.allow_unbounded_state, whole
-        )
+            self._streams, self._nodes(), self._lateness, self.settings.allow_unbounded_state, whole,
+            self.partitioning() if shared else None,
+        )  # fmt: skip
 
     def partitioning(self) -> Choice:
         """The partitioning set that suits the whole query set best, and what else was considered.
 
-        Costs follow from assumed rates. It is advice so far: each subquery is partitioned by its own
-        keys, whatever the others need.
+        Costs follow from assumed rates.
         """
         tree = needs_of(self._nodes())
         return search(tree, assume(tree, {}), sites=self.sites)
 
     def explain(self) -> str:
-        """The plan as text: streams, subqueries with their partitioning, outputs, and advice."""
+        """The plan as text: streams, subqueries with their partitioning, outputs, and what suits all."""
         plan = explain_plan(self.plan(), self.sites, self.settings)
-        advice = textwrap.indent(self.partitioning().explain(), "  ")
-        return f"{plan}\none partitioning for all (advice, at assumed rates)\n{advice}"
+        why = textwrap.indent(self.partitioning().explain(), "  ")
+        used = (
+            "used"
+            if self.settings.strategy == "subquery"
+            else "with the setting strategy='subquery'"
+        )
+        return f"{plan}\none partitioning for all ({used}; costs at assumed rates)\n{why}"
 
     # -- runs -------------------------------------------------------------------------------------
 

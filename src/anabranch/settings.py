@@ -9,6 +9,8 @@ import msgspec
 
 from anabranch.errors import SettingsError, suggest
 
+STRATEGIES = ("operator", "subquery")
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a user may tune; everything has a default.
@@ -27,6 +29,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     poll_interval_seconds: float = 0.2
     # A stream without rows for this long no longer holds the watermark; None: it always does.
     idle_after_seconds: float | None = None
+    # "operator": every stateful operator has an exchange of its own. "subquery": operators that one
+    # partitioning set suits run together on its partitions, without an exchange between them.
+    strategy: str = "operator"
     # Merge this many segments of one tier into one of the next.
     compaction_fan: int = 8
     # Rows a site may rewrite per tier and epoch, as a multiple of the rows it received.
@@ -46,6 +51,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     landing_ahead: int = 2
 
     def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise SettingsError(
+                f"Setting 'strategy' is '{self.strategy}'; expected one of {', '.join(STRATEGIES)}."
+            )
         for name, least in (
             ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
             ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),

@@ -75,12 +75,13 @@ class Checkpoint:
             )
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
-        """The maps of the manifest; spread anew if the number of sites is another one now."""
+        """The map of each exchange; spread anew if the number of sites is another one now."""
+        records = {home: manifest.subqueries[home] for home in self.plan.homes}
         return {
-            name: PartitionMap(tuple(record.sites))
+            home: PartitionMap(tuple(record.sites))
             if manifest.sites == self.options.sites
             else even_map(len(record.sites), self.options.sites)
-            for name, record in manifest.subqueries.items()
+            for home, record in records.items()
         }
 
     def recover(self) -> None:
@@ -178,7 +179,7 @@ class Checkpoint:
         if watermark is not None:
             live = [ref for ref in live if ref.max_due > watermark]
         return SubqueryRecord(
-            sites=list(orders.maps[subquery.name].sites),
+            sites=list(orders.maps[subquery.home].sites),
             segments=live,
             watermark=watermark,
             combine=self._combine(subquery.name, known, orders, report, done),
@@ -188,8 +189,9 @@ class Checkpoint:
         self, name: str, known: SubqueryRecord, orders: Orders, report: EpochReport,
         done: list[SubqueryReport],
     ) -> bool:  # fmt: skip
-        """Whether splits should sub-aggregate: only where each of them would shrink its rows."""
-        if not self.plan.subqueries[name].operator().combines:
+        """Whether senders should sub-aggregate: only where each of them would shrink its rows."""
+        subquery = self.plan.subqueries[name]
+        if not (subquery.operator().combines and self.plan.receives(subquery)):
             return False
         least = orders.settings.combine_reduction
         if known.combine:

@@ -148,12 +148,16 @@ class Run:
         return rows if rows.width else pl.DataFrame(schema=schema)
 
     def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
-        """Gives a subquery another map of partitions to sites, from the next epoch on."""
-        known = self._checkpoint.maps.get(subquery)
-        if known is None:
+        """Gives a subquery another map of partitions to sites, from the next epoch on.
+
+        Subqueries without an exchange between them have one map: it changes for all of them.
+        """
+        if subquery not in self.plan.subqueries:
             raise RunError(
-                f"There is no subquery '{subquery}'.{suggest(subquery, self._checkpoint.maps)}"
+                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
             )
+        home = self.plan.subqueries[subquery].home
+        known = self._checkpoint.maps[home]
         if partition_map.partitions != known.partitions or (
             max(partition_map.sites) >= self.options.sites
         ):
@@ -161,7 +165,7 @@ class Run:
                 f"The new map of '{subquery}' must have {known.partitions} partitions on at most "
                 f"{self.options.sites} sites."
             )
-        self._checkpoint.maps = {**self._checkpoint.maps, subquery: partition_map}
+        self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
 
     # -- the loop ---------------------------------------------------------------------------------
 

@@ -51,11 +51,12 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
     watermarks = words[0].watermarks or advance_watermarks(orders, splits)
-    outbox = Outbox(orders)
+    outbox = Outbox(orders, level)
     if fault is None:
         try:
+            # In the order of the plan: each after those whose results it reads
             for subquery in orders.plan.at_level(level):
-                received = frames.pop(subquery.name, [])
+                received = frames.pop(subquery.name, []) + outbox.take_local(subquery.name)
                 with explained(f"Subquery '{subquery.name}'"):
                     _advance(orders, subquery, site, received, watermarks, report, outbox)
             outbox.combine()
@@ -103,7 +104,7 @@ def _advance(
     state = SiteState(
         place(orders.root),
         orders.segments[subquery.name],
-        orders.maps[subquery.name].owned_by(site),
+        orders.maps[subquery.home].owned_by(site),
     )
     frame = concat(received) if received else None
     if frame is not None:

@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from anabranch.engine.epoch import Fault, Orders, SiteReport, SplitReport, StreamReport, Word
 from anabranch.errors import AnabranchError, RunError, SourceError
-from anabranch.operators.base import Operator, time_of
+from anabranch.language.expression import Named
+from anabranch.operators.base import Operator, Spread, time_of
 from anabranch.operators.partials import SEQ
-from anabranch.operators.stateless import apply
+from anabranch.operators.stateless import apply, compute
 from anabranch.plan.compile import needs_order
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.plan.subquery import StreamPlan, Subquery
@@ -35,6 +36,10 @@ class Outbox:
     """Frames gathered for the subqueries of the next levels."""
 
     orders: Orders
+    level: int = 0
+    """The level of the task that fills it."""
+    local: dict[str, list[Frame]] = field(default_factory=dict)
+    """Frames for subqueries of the same level: they run on these partitions, without an exchange."""
     frames: dict[str, list[Frame]] = field(default_factory=dict)
     forwarded: dict[str, list[Frame]] = field(default_factory=dict)
     """Frames for a later level than the next: already taken in, only passed on."""
@@ -45,7 +50,8 @@ class Outbox:
         for subquery, path in self.orders.plan.reading(origin):
             taken = self._intake(subquery, path, rows)
             if taken.height:
-                self.frames.setdefault(subquery.name, []).append(narrow(taken))
+                box = self.local if subquery.level == self.level else self.frames
+                box.setdefault(subquery.name, []).append(narrow(taken))
 
     def _intake(self, subquery: Subquery, path: RowPath, rows: pl.DataFrame) -> pl.DataFrame:
         stepped = apply(path.steps, rows)
@@ -54,21 +60,40 @@ class Outbox:
             known = [c for c in stepped.get_columns() if hashable(c.dtype)]
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
-        partitions = self.orders.maps[subquery.name].partitions
-        return subquery.operator().intake(stepped, partitions)
+        return subquery.operator().intake(stepped, self._spread(subquery, stepped))
+
+    def _spread(self, subquery: Subquery, rows: pl.DataFrame) -> Spread:
+        partitions = self.orders.maps[subquery.home].partitions
+        if subquery.partitioned_by_keys:
+            return Spread(partitions)
+        named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms)]
+        return Spread(partitions, compute(rows, named).get_columns())
+
+    def _map(self, name: str) -> PartitionMap:
+        return self.orders.maps[self.orders.plan.subqueries[name].home]
 
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""
         for name, frames in self.frames.items():
             frame = concat(frames)
+            fewer = self._combined(name, frame)
             if name in self.orders.combine:
-                operator: Operator = self.orders.plan.subqueries[name].operator()
-                with explained(f"Sub-aggregates for '{name}'"):
-                    fewer = operator.combine(frame)
-                self.combined[name] = (frame.rows.height, fewer.height)
-                frame = narrow(fewer)
-            self.forwarded.setdefault(name, []).append(frame)
+                self.combined[name] = (frame.rows.height, fewer.rows.height)
+            self.forwarded.setdefault(name, []).append(fewer)
         self.frames.clear()
+
+    def _combined(self, name: str, frame: Frame) -> Frame:
+        if name not in self.orders.combine:
+            return frame
+        operator: Operator = self.orders.plan.subqueries[name].operator()
+        with explained(f"Sub-aggregates for '{name}'"):
+            fewer = operator.combine(frame)
+        return narrow(fewer)
+
+    def take_local(self, name: str) -> list[Frame]:
+        """What this task has made for a subquery of its own level, in the form of what it is sent."""
+        frames = self.local.pop(name, [])
+        return [self._combined(name, concat(frames))] if frames else []
 
     def pack(self, words: list[Word]) -> Iterator[bytes]:
         """One parcel per site, with the word for it."""
@@ -76,7 +101,7 @@ class Outbox:
         boxes: list[list[tuple[str, Frame]]] = [[] for _ in words]
         for name, ready in self.forwarded.items():
             frame = concat(ready)
-            for site, part in split_by_site(frame.rows, self.orders.maps[name], len(words)):
+            for site, part in split_by_site(frame.rows, self._map(name), len(words)):
                 boxes[site].append((name, Frame(part, frame.narrowed)))
         for word, box in zip(words, boxes, strict=True):
             yield Parcel(word, box).pack()

@@ -26,6 +26,7 @@ def describe_plan(plan: Plan, sites: int, settings: Settings) -> dict[str, Any]:
             {
                 "name": subquery.name,
                 "level": subquery.level,
+                "home": subquery.home,
                 "operator": str(subquery.node),
                 "partitioning": list(subquery.partitioning),
                 "inputs": [_path(path) for path in subquery.paths],

@@ -14,7 +14,7 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, Everything, Hop, Tumble
-from anabranch.operators.base import Moment, add_locator, as_time, evaluate, salted, time_of
+from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate, salted, time_of
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
@@ -48,23 +48,23 @@ class WindowedAggregate:
             case _:
                 self.span = NEVER
 
-    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
         frame = evaluate(self.node, self.partials, rows, ordered_by_time(self.partials))
         if isinstance(self.node.window, Everything):
             due = np.full(rows.height, NEVER)
-            return add_locator(frame.with_columns(pl.Series(DUE, due)), self.keys, partitions)
+            return add_locator(frame.with_columns(pl.Series(DUE, due)), self.keys, spread)
         assert self.node.input.ordered
         time = time_of(rows, self.node.input.ordered).to_numpy()
         if isinstance(self.node.window, Tumble):
             number = time // self.node.window.size
             frame = frame.with_columns(pl.Series(DUE, (number + 1) * self.node.window.size))
-            return add_locator(frame, self.keys, partitions, number)
+            return add_locator(frame, self.keys, spread, number)
         assert isinstance(self.node.window, Hop)
         size, slide = self.node.window.size, self.node.window.slide
         number = time // math.gcd(size, slide)
         due = time // slide * slide + size
         frame = frame.with_columns(pl.Series(PANE, number), pl.Series(DUE, due))
-        frame = add_locator(frame, self.keys, partitions, number)
+        frame = add_locator(frame, self.keys, spread, number)
         # With size < slide, rows between two windows belong to none
         return frame.filter(pl.Series(time < due)) if size < slide else frame
 

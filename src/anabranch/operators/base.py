@@ -36,6 +36,14 @@ class Moment:
     after: int | None
 
 
+@dataclass(frozen=True)
+class Spread:
+    """How rows are spread over partitions: by the hash of these terms, or of the keys if None."""
+
+    partitions: int
+    terms: Sequence[pl.Series] | None = None
+
+
 class Operator(Protocol):
     """A stateful operator of a subquery."""
 
@@ -45,7 +53,7 @@ class Operator(Protocol):
     span: int
     """State rows whose due times lie within one span may share a segment."""
 
-    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
         """The rows as the operator wants them, with their locators."""
 
     def combine(self, frame: Frame) -> pl.DataFrame:
@@ -80,16 +88,19 @@ def evaluate(
 
 
 def add_locator(
-    frame: pl.DataFrame, keys: Sequence[str], partitions: int, salt: np.ndarray | None = None
+    frame: pl.DataFrame, keys: Sequence[str], spread: Spread, salt: np.ndarray | None = None
 ) -> pl.DataFrame:
-    """The frame with a locator: the partition of the keys, then their hash with the salt."""
+    """The frame with a locator: the partition, then the hash of the keys with the salt."""
     locators = np.empty(frame.height, dtype=np.uint64)
     columns = [frame[key] for key in keys]
     # Block by block, so that all steps from key to locator happen in a core's own cache
     for start in range(0, frame.height, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, frame.height))
         hashes = hash_columns([column[block] for column in columns], block.stop - start)
-        partition = partition_of(hashes, partitions)
+        placed = hashes
+        if spread.terms is not None:
+            placed = hash_columns([term[block] for term in spread.terms], block.stop - start)
+        partition = partition_of(placed, spread.partitions)
         if salt is not None:
             hashes = salted(hashes, salt[block])
         locators[block] = locator(partition, hashes)

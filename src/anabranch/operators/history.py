@@ -11,7 +11,7 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
-from anabranch.operators.base import Moment, add_locator, as_time, evaluate
+from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.partials import SEQ, TIME
@@ -45,14 +45,14 @@ class OrderedAggregate:
             assert isinstance(node.window, CountWindow)
             self.rows, self.payload = node.window.size, []
 
-    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
         frame = evaluate(self.node, self.partials, rows, in_order=True)
         frame = frame.rename(
             {key.name: own for key, own in zip(self.node.keys, self.keys, strict=True)}
         )
         frame = frame.with_columns(rows.select(self.payload).get_columns())
         frame = frame.with_columns((pl.col(TIME) + 1).alias(DUE))
-        return add_locator(frame, self.keys, partitions)
+        return add_locator(frame, self.keys, spread)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError

@@ -13,7 +13,7 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, SessionGap
-from anabranch.operators.base import Moment, add_locator, as_time, evaluate, time_of
+from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate, time_of
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
 from anabranch.operators.partials import TIME
@@ -41,12 +41,12 @@ class SessionAggregate:
         self.partials = partials_for(node.aggregates)
         self.keys = [key.name for key in node.keys]
 
-    def intake(self, rows: pl.DataFrame, partitions: int) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
         assert self.node.input.ordered
         frame = evaluate(self.node, self.partials, rows, ordered_by_time(self.partials))
         if TIME not in frame.columns:
             frame = frame.with_columns(time_of(rows, self.node.input.ordered).alias(TIME))
-        return add_locator(frame, self.keys, partitions)
+        return add_locator(frame, self.keys, spread)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         return self._sessions(frame.wide(), merge=False)

@@ -97,6 +97,12 @@ def need_of(name: str, node: Node) -> NodeNeed:
     return NodeNeed(name, "stateless", {})
 
 
+def counted_keys(node: Aggregate | History) -> tuple[Expression, ...]:
+    """The keys whose terms count, over the node's input, in the order of the need's terms."""
+    traced = trace(node.input)
+    return tuple(key.expression for key in node.keys if _trace_term(key.expression, traced))
+
+
 def join_need(
     name: str, left: Node, right: Node, pairs: Sequence[tuple[Expression, Expression]]
 ) -> NodeNeed:

@@ -6,7 +6,7 @@ Nodes with the same signature become the same subquery, so queries that share a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
@@ -25,12 +25,16 @@ from anabranch.language.graph import (
 from anabranch.language.window import CountWindow, Everything
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.stateless import Select, Where, branch, needed
+from anabranch.partitioning.choice import Choice
+from anabranch.plan.check import check_plan
+from anabranch.plan.placing import Placer
 from anabranch.plan.subquery import Output, Path, Plan, Stateful, StreamPlan, Subquery
 from anabranch.routing.hashing import hashable
 
 
 @dataclass
 class _Compiler:
+    placer: Placer
     subqueries: dict[str, Subquery] = field(default_factory=dict)
     by_signature: dict[str, str] = field(default_factory=dict)
     user_aggregates: dict[str, UserAggregate] = field(default_factory=dict)
@@ -73,12 +77,13 @@ class _Compiler:
                     "hashed. Group by a field of it, or cast it to a string."
                 )
         name = self._name(query)
-        levels = [
-            self.subqueries[path.origin].level if path.origin in self.subqueries else 0
-            for path in paths
-        ]
+        placing = self.placer.place(
+            name, node, [self.subqueries.get(path.origin) for path in paths]
+        )
         self.by_signature[node.signature] = name
-        self.subqueries[name] = Subquery(name, node, paths, max(levels) + 1, "")
+        self.subqueries[name] = Subquery(
+            name, node, paths, placing.level, "", placing.home, placing.terms
+        )
         return name
 
     def _name(self, query: str) -> str:
@@ -89,15 +94,16 @@ class _Compiler:
 
 def compile_queries(
     streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
-    allow_unbounded: bool, whole: Collection[str] = (),
+    allow_unbounded: bool, whole: Collection[str] = (), choice: Choice | None = None,
 ) -> Plan:  # fmt: skip
     """The plan of a query set; streams that no query reads are left out.
 
-    Of the streams in `whole` every column is read, of the others only what the queries need.
+    Of the streams in `whole` every column is read, of the others only what the queries need. With a
+    `choice` of how streams are partitioned, subqueries that it suits need no exchange between them.
     """
     if not queries:
         raise PlanningError("There is no query to run: add one with session.query(name, ...).")
-    compiler = _Compiler()
+    compiler = _Compiler(Placer(choice))
     outputs = tuple(
         Output(name, compiler.paths(node, name), node.schema) for name, node in queries.items()
     )
@@ -111,19 +117,24 @@ def compile_queries(
             )
     components = _components(queries)
     subqueries = {
-        name: Subquery(name, part.node, part.paths, part.level,
-                       components[min(streams_of(part.node))])
+        name: replace(part, component=components[min(streams_of(part.node))])
         for name, part in compiler.subqueries.items()
-    }  # fmt: skip
+    }
     used = sorted(set().union(*(streams_of(node) for node in queries.values())))
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
     identity |= {f"query {name}": node.signature for name, node in queries.items()}
+    identity |= {
+        f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
+        for name, part in subqueries.items()
+    }
     plans = {
         name: _stream(streams[name], lateness[name], components[name], subqueries, outputs, whole)
         for name in used
     }
     _check_clocks(plans, components)
-    return Plan(plans, subqueries, outputs, identity)
+    plan = Plan(plans, subqueries, outputs, identity)
+    check_plan(plan)
+    return plan
 
 
 def _describe(stream: Stream, lateness: int) -> str:

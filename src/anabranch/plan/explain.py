@@ -18,13 +18,18 @@ def explain_plan(plan: Plan, sites: int, settings: Settings) -> str:
         lines.append("subqueries")
     for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level):
         by = ", ".join(subquery.partitioning) or "nothing (a single group)"
+        count = f"{sites * settings.partitions_per_site} partitions on {sites} site(s)"
+        if subquery.home != subquery.name:
+            count = f"the partitions of {subquery.home}"
         lines += [
             f"  {subquery.name} (level {subquery.level})",
             f"    {subquery.node}",
-            f"    partitioned by {by}: {sites * settings.partitions_per_site} partitions "
-            f"on {sites} site(s)",
+            f"    partitioned by {by}: {count}",
         ]
-        lines += [f"    from {_path(path)}" for path in subquery.paths]
+        for path in subquery.paths:
+            origin = plan.subqueries.get(path.origin)
+            local = origin is not None and origin.level == subquery.level
+            lines.append(f"    from {_path(path)}{', no exchange' if local else ''}")
     lines.append("outputs")
     for output in plan.outputs:
         lines.append(f"  {output.query}: {', '.join(output.schema)}")

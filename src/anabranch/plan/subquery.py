@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import polars as pl
 
+from anabranch.language.expression import Expression
 from anabranch.language.graph import Aggregate, History, Ordered
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
@@ -49,13 +50,17 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class Subquery:
-    """A stateful operator, partitioned by its keys over the sites."""
+    """A stateful operator, partitioned over the sites."""
 
     name: str
     node: Stateful
     paths: tuple[Path, ...]
     level: int
     component: str
+    home: str
+    """The subquery that opened the exchange this one belongs to: they have one partition map."""
+    terms: tuple[Expression, ...]
+    """What rows are partitioned by, over the node's input: functions of its keys."""
 
     def operator(self) -> Operator:
         if isinstance(self.node, History) or isinstance(self.node.window, CountWindow):
@@ -67,7 +72,12 @@ class Subquery:
     @property
     def partitioning(self) -> tuple[str, ...]:
         """The partitioning set, as text; empty when there is a single group."""
-        return tuple(str(key.expression) for key in self.node.keys)
+        return tuple(map(str, self.terms))
+
+    @property
+    def partitioned_by_keys(self) -> bool:
+        """Whether the terms are the keys as they are, so that one hash does for both."""
+        return self.partitioning == tuple(str(key.expression) for key in self.node.keys)
 
     def watermark(self, source: int | None) -> int | None:
         """The watermark of this subquery's input, given that of the streams."""
@@ -97,8 +107,21 @@ class Plan:
     def levels(self) -> int:
         return max((subquery.level for subquery in self.subqueries.values()), default=0)
 
+    def receives(self, subquery: Subquery) -> bool:
+        """Whether rows come to it through an exchange, and not only from its own site."""
+        levels = [
+            self.subqueries[path.origin].level if path.origin in self.subqueries else 0
+            for path in subquery.paths
+        ]
+        return min(levels) < subquery.level
+
     def at_level(self, level: int) -> list[Subquery]:
         return [subquery for subquery in self.subqueries.values() if subquery.level == level]
+
+    @property
+    def homes(self) -> list[str]:
+        """The exchanges, each by the name of the subquery that opened it."""
+        return list(dict.fromkeys(subquery.home for subquery in self.subqueries.values()))
 
     def reading(self, origin: str) -> list[tuple[Subquery, Path]]:
         """The subqueries fed by a stream or subquery, with the path of each."""

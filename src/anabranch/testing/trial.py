@@ -100,6 +100,7 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
         "compaction_share": chooser.choice([2.0, 0.0]),
         "combine_reduction": chooser.choice([0.1, 2.0, 1000.0]),
         "keep_manifests": chooser.choice([1, 2]),
+        "strategy": chooser.choice(["subquery", "operator"]),
     }
     moves = chooser.integer(0, 2**31) if chooser.flag(0.8) else None
     return Trial(tuple(legs), settings, moves, close=not chooser.flag(0.1))
@@ -178,7 +179,7 @@ class _Hook:
         self._attached.wait()
         assert self._run
         if step == "begin" and self.moves:
-            for subquery in self._run.plan.subqueries:
+            for subquery in self._run.plan.homes:
                 self._move(self._run, subquery, self.moves)
         if step == "after-commit":
             path = self.folder / "manifests" / f"{epoch:012d}.json"

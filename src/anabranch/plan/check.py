@@ -1,0 +1,37 @@
+"""The last gate: refuses a plan in which a stateful operator could see less than its whole group."""
+
+from __future__ import annotations
+
+from anabranch.errors import PlanningError
+from anabranch.partitioning.lattice import is_function_of
+from anabranch.plan.subquery import Plan, Subquery
+
+
+def check_plan(plan: Plan) -> None:
+    """Raises PlanningError if rows of one group could come to different sites."""
+    for subquery in plan.subqueries.values():
+        _check_terms(subquery)
+        for path in subquery.paths:
+            origin = plan.subqueries.get(path.origin)
+            if origin is None:
+                continue
+            if origin.level > subquery.level:
+                _refuse(subquery, f"reads '{origin.name}', which comes after it")
+            if origin.level == subquery.level and origin.home != subquery.home:
+                _refuse(subquery, f"reads '{origin.name}' without an exchange between them")
+
+
+def _check_terms(subquery: Subquery) -> None:
+    """Rows that agree on the keys must agree on what they are sent by."""
+    keys = tuple(key.expression for key in subquery.node.keys)
+    for term in subquery.terms:
+        if not is_function_of(term, keys):
+            shown = ", ".join(map(str, keys))
+            _refuse(subquery, f"is partitioned by '{term}', which is not a function of ({shown})")
+
+
+def _refuse(subquery: Subquery, reason: str) -> None:
+    raise PlanningError(
+        f"The plan is wrong: '{subquery.name}' {reason}, so its groups could be split. This is a "
+        "fault of Anabranch; the setting strategy='operator' avoids it."
+    )

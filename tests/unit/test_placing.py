@@ -1,0 +1,105 @@
+"""Which subqueries share partitions, and the gate that no plan gets past that could split a group."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from anabranch import Session, col
+from anabranch.errors import PlanningError, SettingsError
+from anabranch.plan.check import check_plan
+from anabranch.plan.subquery import Plan
+
+FLOWS = "SELECT tb, srcIP, destIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP, destIP"
+HEAVY = "SELECT tb, srcIP, MAX(cnt) AS most FROM flows GROUP BY tb, srcIP"
+
+
+def network(strategy: str = "subquery", **queries: str) -> Session:
+    session = Session.in_process(3, {"strategy": strategy})
+    session.stream("tcp", generator="packets", rows=20_000, ordered="time", rows_per_second=100,
+                   keys=50, skew="zipf")  # fmt: skip
+    for name, query in queries.items():
+        session.query(name, query)
+    return session
+
+
+def placings(plan: Plan) -> dict[str, tuple[str, int, str]]:
+    return {
+        name: (part.home, part.level, ", ".join(part.partitioning))
+        for name, part in plan.subqueries.items()
+    }
+
+
+def test_a_chain_that_one_set_suits() -> None:
+    assert placings(network(flows=FLOWS, heavy=HEAVY).plan()) == {
+        "flows@1": ("flows@1", 1, "srcIP"),
+        "heavy@1": ("flows@1", 1, "srcIP"),
+    }
+
+
+def test_every_operator_by_itself() -> None:
+    assert placings(network("operator", flows=FLOWS, heavy=HEAVY).plan()) == {
+        "flows@1": ("flows@1", 1, "srcIP, destIP"),
+        "heavy@1": ("heavy@1", 2, "srcIP"),
+    }
+
+
+def test_a_set_is_computed_from_the_keys_of_each() -> None:
+    """Each subquery writes the term with what it has: a column, or a part of one under a mask."""
+    masked = "SELECT tb, net, COUNT(*) AS n FROM tcp GROUP BY time/60 AS tb, srcIP & 0xFFF0 AS net"
+    above = (
+        "SELECT tb, net & 0xFF00 AS wide, SUM(n) AS n FROM nets GROUP BY tb, net & 0xFF00 AS wide"
+    )
+    found = placings(network(flows=FLOWS, nets=masked, wides=above).plan())
+    assert {name: (home, level) for name, (home, level, _) in found.items()} == dict.fromkeys(
+        ("flows@1", "nets@1", "wides@1"), ("flows@1", 1)
+    )
+    assert found["flows@1"][2] == "srcIP & 65280"
+    assert found["nets@1"][2] == "(srcIP & 65520) & 65280"
+
+
+def test_a_query_the_set_does_not_suit_opens_an_exchange_that_others_join() -> None:
+    dests = "SELECT tb, destIP, COUNT(*) AS c FROM heavier GROUP BY tb, destIP"
+    above = "SELECT tb, destIP, MAX(c) AS most FROM dests GROUP BY tb, destIP"
+    heavier = "SELECT tb, srcIP, destIP, MAX(cnt) AS m FROM flows GROUP BY tb, srcIP, destIP"
+    session = network(flows=FLOWS, heavy=HEAVY, heavier=heavier, dests=dests, above=above)
+    plan = session.plan()
+    homes = {part.home for part in plan.subqueries.values()}
+    assert len(homes) == 2
+    assert plan.levels == 2
+    by_home = {name: part.home for name, part in plan.subqueries.items()}
+    assert by_home["dests@1"] == by_home["above@1"]
+
+
+@pytest.mark.parametrize("strategy", ["operator", "subquery"])
+def test_both_strategies_give_the_same(strategy: str) -> None:
+    session = network(strategy, flows=FLOWS, heavy=HEAVY)
+    run = session.start(sinks={"flows": "memory", "heavy": "memory"}, at_end="close")
+    assert run.await_termination(60)
+    flows, heavy = run.results("flows"), run.results("heavy")
+    assert flows["cnt"].sum() == 20_000
+    wanted = flows.group_by("tb", "srcIP").agg(pl.col("cnt").max())
+    order = ["tb", "srcIP"]
+    assert heavy.sort(order).rows() == wanted.sort(order).rows()
+    reached = {site["site"] for site in run.last_progress["customMetrics"]["sites"]}
+    assert reached == {0, 1, 2}
+
+
+def test_the_gate() -> None:
+    plan = network(flows=FLOWS, heavy=HEAVY).plan()
+    check_plan(plan)
+    flows, heavy = plan.subqueries.values()
+    for wrong, reason in (
+        (replace(heavy, terms=(col("cnt"),)), "not a function of"),
+        (replace(heavy, home="heavy@1"), "without an exchange between them"),
+        (replace(heavy, level=0), "comes after it"),
+    ):
+        with pytest.raises(PlanningError, match=reason):
+            check_plan(replace(plan, subqueries={flows.name: flows, wrong.name: wrong}))
+
+
+def test_an_unknown_strategy_is_refused() -> None:
+    with pytest.raises(SettingsError, match="expected one of operator, subquery"):
+        Session.in_process(2, {"strategy": "central"})
