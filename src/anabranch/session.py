@@ -12,36 +12,41 @@ streams
 from __future__ import annotations
 
 import tempfile
-import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from anabranch.choosing import Choosing
 from anabranch.engine.exchange import Exchange, Twin
 from anabranch.engine.run import Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
-from anabranch.language.expression import TYPES
-from anabranch.language.graph import Node, Ordered, Stream, depth
+from anabranch.language.expression import Expression
+from anabranch.language.graph import Node, Stream, depth
 from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
-from anabranch.partitioning.cost import assume
-from anabranch.partitioning.search import search
-from anabranch.partitioning.tree import needs_of
+from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.plan.compile import compile_queries
+from anabranch.plan.draft import Aims
 from anabranch.plan.explain import explain_plan
 from anabranch.plan.subquery import Plan
 from anabranch.settings import Settings, read_settings
-from anabranch.sinks.base import Sink
-from anabranch.sinks.driver import ConsoleSink, ForeachSink, MemorySink
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.make import make_sinks, require_folder
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
-from anabranch.sources.generator import GeneratorSource
+from anabranch.sources.make import (
+    Registered,
+    check_choice,
+    find_ordered,
+    make_generator,
+    read_schema,
+)
+from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace, place
+from anabranch.state.store import read_latest
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,12 +71,9 @@ class Session:
         self.settings = (
             settings if isinstance(settings, Settings) else read_settings(settings or {})
         )
-        self._streams: dict[str, Stream] = {}
-        self._sources: dict[str, Source] = {}
-        self._lateness: dict[str, int] = {}
-        self._on_bad: dict[str, str] = {}
-        self._on_late: dict[str, str] = {}
+        self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}
+        self._choosing = Choosing(self.sites, self.settings)
 
     @classmethod
     def local(
@@ -106,6 +108,7 @@ class Session:
         path: str | Path | None = None,
         format: str | None = None,
         schema: Mapping[str, str] | pl.Schema | None = None,
+        partitioned_by: Sequence[str | Expression] = (),
         generator: str | Generator | None = None,
         rows: int | None = None,
         rate: int | None = None,
@@ -118,10 +121,12 @@ class Session:
         Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
         bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
         out of order. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or "dead-letter".
+        `partitioned_by` says that files come partitioned already: rows that agree on these expressions
+        are always in the same folder right under `path`.
         """
         self._check_name(name)
-        _check_choice("on_bad", on_bad, ("stop", "dead-letter"))
-        _check_choice("on_late", on_late, ("count", "dead-letter"))
+        check_choice("on_bad", on_bad, ("stop", "dead-letter"))
+        check_choice("on_late", on_late, ("count", "dead-letter"))
         given = [
             what
             for what, value in (("source", source), ("path", path), ("generator", generator))
@@ -136,9 +141,9 @@ class Session:
             unknown = next(iter(generator_options))
             raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
-            made: Source = file_source(name, str(path), format, _schema(name, schema))
+            made: Source = file_source(name, str(path), format, read_schema(name, schema))
         elif generator is not None:
-            made = _generator(name, generator, generator_options, rows, rate)
+            made = make_generator(name, generator, generator_options, rows, rate)
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
@@ -146,14 +151,27 @@ class Session:
             made = source
         for reserved in (column for column in made.schema if column.startswith("__")):
             raise SourceError(f"Stream '{name}': the column name '{reserved}' is reserved (`__`).")
-        column = _ordered(name, ordered, made.schema)
-        self._streams[name] = Stream(name, pl.Schema(made.schema), column)
-        self._sources[name] = made
-        self._lateness[name] = duration(lateness, column.timestamps, "lateness") if lateness else 0
-        if self._lateness[name] < 0:
+        node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
+        assert node.ordered
+        allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
+        if allowed < 0:
             raise SettingsError(f"Stream '{name}': lateness is {lateness}; expected 0 or more.")
-        self._on_bad[name], self._on_late[name] = on_bad, on_late
-        return Query(self._streams[name])
+        terms = self._given(node, made, partitioned_by)
+        self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
+        return Query(node)
+
+    def _given(
+        self, node: Stream, source: Source, terms: Sequence[str | Expression]
+    ) -> PartitioningSet:
+        if not terms:
+            return PartitioningSet()
+        if isinstance(terms, str) or not isinstance(source, FileSource):
+            raise SourceError(
+                f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
+                "must be a folder of files (path=) with a folder for each part."
+            )
+        source.lanes = True
+        return _set_over(node, terms)
 
     def _dataframe(self, name: str, frame: Any) -> Source:
         from anabranch.sources.spark import DataFrameSource
@@ -167,12 +185,10 @@ class Session:
 
     def from_stream(self, name: str) -> Query:
         """The rows of a stream, or of another query."""
-        if name in self._streams:
-            return Query(self._streams[name])
-        if name in self._queries:
-            return self._queries[name]
-        known = [*self._streams, *self._queries]
-        raise LanguageError(f"There is no stream or query '{name}'.{suggest(name, known)}")
+        known = self._known()
+        if name not in known:
+            raise LanguageError(f"There is no stream or query '{name}'.{suggest(name, known)}")
+        return known[name]
 
     # -- queries ----------------------------------------------------------------------------------
 
@@ -185,8 +201,7 @@ class Session:
         if isinstance(query, str):
             from anabranch.language.sql import read_query
 
-            known = {**self._queries, **{key: Query(node) for key, node in self._streams.items()}}
-            query = read_query(query, known, name, emit or "final")
+            query = read_query(query, self._known(), name, emit or "final")
         elif not isinstance(query, Query):
             raise LanguageError(
                 f"Query '{name}': expected SQL or a query made with from_stream(...), got "
@@ -196,6 +211,11 @@ class Session:
             raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
         self._queries[name] = query
         return query
+
+    def _known(self) -> dict[str, Query]:
+        """All that a query can read."""
+        streams = {name: Query(stream.node) for name, stream in self._streams.items()}
+        return {**streams, **self._queries}
 
     def _check_name(self, name: str) -> None:
         if not name.replace("_", "").replace("-", "").isalnum():
@@ -210,38 +230,61 @@ class Session:
         ordered = sorted(self._queries.items(), key=lambda item: (depth(item[1].node), item[0]))
         return {name: query.node for name, query in ordered}
 
-    def plan(self) -> Plan:
-        """The compiled plan of all queries."""
-        # What goes to the dead-letter folder must be whole rows, or they could not be fed in again
-        whole = [
-            name
-            for name in self._streams
-            if "dead-letter" in (self._on_bad[name], self._on_late[name])
-        ]
-        shared = self.settings.strategy == "subquery" and bool(self._queries)
-        return compile_queries(
-            self._streams, self._nodes(), self._lateness, self.settings.allow_unbounded_state, whole,
-            self.partitioning() if shared else None,
-        )  # fmt: skip
+    def permit(self, *sets: Mapping[str, Sequence[str | Expression]]) -> None:
+        """Restricts the partitioning of streams to these sets, e.g. `permit({"tcp": ["srcIP"]})`.
 
-    def partitioning(self) -> Choice:
+        Each names what streams may be partitioned by together; those it leaves out, and with `{}` all,
+        are spread evenly. The best one of them is chosen.
+        """
+        permitted = []
+        for some in sets:
+            axes = PartitioningSet()
+            for name, terms in some.items():
+                if name not in self._streams:
+                    raise PlanningError(
+                        f"There is no stream '{name}'.{suggest(name, self._streams)}"
+                    )
+                found = _set_over(self._streams[name].node, terms)
+                axes = PartitioningSet((*axes.axes, *found.axes))
+            permitted.append(axes)
+        self._choosing.permit(permitted)
+
+    # -- plans ------------------------------------------------------------------------------------
+
+    def plan(self, checkpoint: str | Path | None = None) -> Plan:
+        """The compiled plan of all queries; with a checkpoint, as its run first started."""
+        return self._plan(_stored(checkpoint))[0]
+
+    def _plan(self, stored: Manifest | None) -> tuple[Plan, Choice | None]:
+        choice = None
+        if self.settings.strategy == "subquery" and self._queries:
+            choice = self._choosing.choose(self._nodes(), self._streams)
+            if stored and stored.partitioning is not None:
+                choice = choice.pinned(stored.partitioning)
+        plan = compile_queries(
+            {name: stream.node for name, stream in self._streams.items()},
+            self._nodes(),
+            {name: stream.lateness for name, stream in self._streams.items()},
+            self.settings.allow_unbounded_state,
+            [name for name, stream in self._streams.items() if stream.whole],
+            Aims(choice, self._choosing.given(self._streams), self.settings.central),
+            self.settings.strategy,
+        )
+        return plan, choice
+
+    def partitioning(self, checkpoint: str | Path | None = None) -> Choice:
         """The partitioning set that suits the whole query set best, and what else was considered.
 
-        Costs follow from assumed rates.
+        Costs follow from the rates that a run with this checkpoint has counted; without one, from a
+        sample of each stream, and where there is none, from assumed rates.
         """
-        tree = needs_of(self._nodes())
-        return search(tree, assume(tree, {}), sites=self.sites)
+        return self._choosing.choose(self._nodes(), self._streams, _stored(checkpoint))
 
-    def explain(self) -> str:
+    def explain(self, checkpoint: str | Path | None = None) -> str:
         """The plan as text: streams, subqueries with their partitioning, outputs, and what suits all."""
-        plan = explain_plan(self.plan(), self.sites, self.settings)
-        why = textwrap.indent(self.partitioning().explain(), "  ")
-        used = (
-            "used"
-            if self.settings.strategy == "subquery"
-            else "with the setting strategy='subquery'"
+        return explain_plan(
+            self.plan(checkpoint), self.sites, self.settings, self.partitioning(checkpoint)
         )
-        return f"{plan}\none partitioning for all ({used}; costs at assumed rates)\n{why}"
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -264,26 +307,25 @@ class Session:
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         """
-        plan = self.plan()
-        _check_choice("at_end", at_end, ("keep", "close"))
+        plan, choice = self._plan(_stored(checkpoint))
+        check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
-            _check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))
+            check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))
         if not sinks:
             raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
         for query in sinks:
             if query not in self._queries:
                 raise PlanningError(f"There is no query '{query}'.{suggest(query, self._queries)}")
         if dead_letter is not None:
-            _require_folder("dead_letter", dead_letter)
+            require_folder("dead_letter", dead_letter)
         else:
             for stream in plan.streams:
-                if "dead-letter" in (self._on_bad[stream], self._on_late[stream]):
+                if self._streams[stream].whole:
                     raise SettingsError(
                         f"Stream '{stream}' sends input to the dead-letter folder, but none is "
                         "given: start(dead_letter='folder')."
                     )
-        made = {query: self._sink(query, sink) for query, sink in sinks.items()}
-        _check_folders(made)
+        made = make_sinks(sinks)
         durable = place(str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")))
         options = RunOptions(
             name=name,
@@ -295,12 +337,14 @@ class Session:
             interval=float(trigger) if not isinstance(trigger, str) else 0.0,
             close_at_end=at_end == "close",
             dead_letter=str(Path(dead_letter).absolute()) if dead_letter else None,
-            on_bad=self._on_bad,
-            on_late=self._on_late,
+            on_bad={name: stream.on_bad for name, stream in self._streams.items()},
+            on_late={name: stream.on_late for name, stream in self._streams.items()},
+            partitioning=choice.texts if choice else None,
             temporary=checkpoint is None,
             **({"on_step": on_step} if on_step else {}),
         )
-        for stream_name, source in self._sources.items():
+        sources = {name: stream.source for name, stream in self._streams.items()}
+        for stream_name, source in sources.items():
             if isinstance(source, FileSource):
                 source.place = durable
             elif hasattr(source, "land_in"):
@@ -312,28 +356,7 @@ class Session:
                 source.land_in(
                     durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
                 )
-        return Run(plan, self._sources, made, self._exchange(), options).start()
-
-    def _sink(self, query: str, sink: Any) -> Sink:
-        if sink == "console":
-            return ConsoleSink(query=query)
-        if sink == "memory":
-            return MemorySink()
-        if isinstance(sink, (str, Path)):
-            _require_folder(f"The sink of '{query}'", sink)
-            return FileSink(Path(sink).absolute())
-        if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
-            _require_folder(f"The sink of '{query}'", sink["path"])
-            return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
-        if hasattr(sink, "publish"):
-            return sink  # type: ignore[no-any-return]
-        if callable(sink):
-            return ForeachSink(sink)
-        raise SettingsError(
-            f"The sink of '{query}' is a {type(sink).__name__}; expected a folder, "
-            "{'path': folder, 'format': 'csv'}, 'console', 'memory', a function of "
-            "(arrow_table, epoch) or a sink of anabranch.sinks."
-        )
+        return Run(plan, sources, made, self._exchange(), options).start()
 
     def _exchange(self) -> Exchange:
         if self.spark is None:
@@ -348,77 +371,18 @@ class Session:
             self.spark.stop()
 
 
-def _check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingsError(f"{what} is '{value}'; expected one of {', '.join(choices)}.")
+def _set_over(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
+    """A partitioning set written by hand."""
+    from anabranch.language.text import read_expression
+
+    where = f"The partitioning of stream '{stream.name}'"
+    read = (
+        read_expression(term, stream.schema, where) if isinstance(term, str) else term
+        for term in terms
+    )
+    return PartitioningSet.over(stream, *read)
 
 
-def _check_folders(sinks: Mapping[str, Sink]) -> None:
-    """Two queries in one folder would take each other's parts for their own."""
-    taken: dict[Path, str] = {}
-    for query, sink in sorted(sinks.items()):
-        if isinstance(sink, FileSink):
-            other = taken.setdefault(sink.folder.absolute(), query)
-            if other != query:
-                raise PlanningError(
-                    f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "
-                    "give each its own."
-                )
-
-
-def _require_folder(what: str, path: str | Path) -> None:
-    if "://" in str(path):
-        raise SettingsError(
-            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
-            "anabranch.sinks.spark.SparkSink."
-        )
-
-
-def _schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:
-    if schema is None or isinstance(schema, pl.Schema):
-        return schema
-    for column, kind in schema.items():
-        if kind not in TYPES:
-            raise SourceError(
-                f"Stream '{stream}', column '{column}': there is no type '{kind}'."
-                f"{suggest(str(kind), TYPES)}"
-            )
-    return pl.Schema({column: TYPES[kind] for column, kind in schema.items()})
-
-
-def _ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) -> Ordered:
-    if column not in schema:
-        raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' is not a column."
-            f"{suggest(column, schema)}"
-        )
-    kind = schema[column]
-    if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
-        raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' counts nanoseconds; time is kept in "
-            'microseconds here. Give schema= with "timestamp" for it, or convert it before.'
-        )
-    if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
-        raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
-            "or a timestamp."
-        )
-    return Ordered(column, isinstance(kind, pl.Datetime))
-
-
-def _generator(
-    stream: str, kind: str | Generator, options: Mapping[str, Any], rows: int | None,
-    rate: int | None,
-) -> Source:  # fmt: skip
-    per_epoch = dict(options)
-    extra = {k: per_epoch.pop(k) for k in ("rows_per_epoch",) if k in per_epoch}
-    if isinstance(kind, str):
-        known = Generator.__dataclass_fields__
-        for option in per_epoch:
-            if option not in known:
-                raise SourceError(
-                    f"Stream '{stream}': a generator has no option '{option}'."
-                    f"{suggest(option, [*known, 'rows', 'rate', 'rows_per_epoch'])}"
-                )
-        kind = Generator(kind, **per_epoch)
-    return GeneratorSource(kind, rows, rate, **extra)
+def _stored(checkpoint: str | Path | None) -> Manifest | None:
+    """The last manifest of a checkpoint, if there is one."""
+    return read_latest(place(str(checkpoint))) if checkpoint is not None else None

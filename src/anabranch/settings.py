@@ -9,7 +9,7 @@ import msgspec
 
 from anabranch.errors import SettingsError, suggest
 
-STRATEGIES = ("operator", "subquery")
+STRATEGIES = ("subquery", "query", "operator")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,13 +25,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_files_per_epoch: int = 1000
     max_bytes_per_epoch: int = 256 * 1024 * 1024
     max_rows_per_epoch: int = 10_000_000
+    # Tasks that read the input of an epoch; 0: as many as Spark runs at once.
+    split_tasks: int = 0
     # How often to look for new input when there was none.
     poll_interval_seconds: float = 0.2
     # A stream without rows for this long no longer holds the watermark; None: it always does.
     idle_after_seconds: float | None = None
-    # "operator": every stateful operator has an exchange of its own. "subquery": operators that one
-    # partitioning set suits run together on its partitions, without an exchange between them.
-    strategy: str = "operator"
+    # "subquery": operators that one partitioning set suits run together on its partitions. "query": rows
+    # are exchanged before every stateful operator. "operator": every operator has sites of its own.
+    strategy: str = "subquery"
+    # Bring what the partitioning does not suit, and all results, to one site.
+    central: bool = False
+    # Rows of each stream looked at before the first start, to choose the partitioning.
+    sample_rows: int = 20_000
+    # Give exchanges of one level other shares of the sites when the busiest site has this much too much to
+    # do: the threshold at which Flux moves load.
+    allot_imbalance: float = 1.2
     # Merge this many segments of one tier into one of the next.
     compaction_fan: int = 8
     # Rows a site may rewrite per tier and epoch, as a multiple of the rows it received.
@@ -59,6 +68,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
             ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),
             ("recent_progress", 1), ("landing_ahead", 1), ("compaction_floor_rows", 0),
+            ("sample_rows", 1), ("split_tasks", 0),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise SettingsError(

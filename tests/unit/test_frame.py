@@ -51,7 +51,7 @@ def there_and_back(*frames: tuple[str, pl.DataFrame]) -> list[tuple[str, pl.Data
     packed = Parcel({"rows": 3}, [(name, narrow(rows)) for name, rows in frames]).pack()
     report, found = unpack(packed)
     assert report == {"rows": 3}
-    return [(name, frame.wide()) for name, frame in found]
+    return [(name, frame.wide()) for name, frame, _ in found]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -106,7 +106,7 @@ def test_frames_narrowed_before_they_are_parted() -> None:
     whole = pl.DataFrame({"q": [1, 2, 300], "s": ["a", LONG, None]})
     slim = narrow(whole)
     parcel = Parcel(None, [("flows", Frame(slim.rows[:1], slim.narrowed))]).pack()
-    ((_, found),) = unpack(parcel)[1]
+    ((_, found, _),) = unpack(parcel)[1]
     assert found.rows.schema["q"] == pl.Int16
     assert_frame_equal(found.wide(), whole[:1])
 

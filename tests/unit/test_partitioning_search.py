@@ -17,7 +17,7 @@ from anabranch.language.aggregate import max_
 from anabranch.language.builder import Query, count
 from anabranch.language.expression import Expression, Named, col
 from anabranch.language.graph import Node, Ordered, Stream
-from anabranch.partitioning.choice import Candidate
+from anabranch.partitioning.choice import Candidate, Choice
 from anabranch.partitioning.cost import Rates, assume, bytes_out, plan_cost, suited_by
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible, largest, reconcile
@@ -232,15 +232,33 @@ def test_equal_costs_are_decided_by_balance_then_size_then_name(
     assert why in choice.parts[0].reason
 
 
-def test_balance_is_asked_for_only_among_equals() -> None:
-    asked: list[str] = []
+def test_a_set_that_is_too_uneven_is_set_aside() -> None:
+    def skewed(by: float) -> Choice:
+        return search(flow_pairs(), RATES, skew=lambda one: by if str(one) == "{srcIP}" else 1.0)
 
-    def skew(partitioning: PartitioningSet) -> float:
-        asked.append(str(partitioning))
-        return 9.0 if str(partitioning) == "{srcIP}" else 1.0
+    assert str(skewed(1.9).partitioning) == "{srcIP}"
+    aside = skewed(2.1)
+    assert str(aside.partitioning) == "{srcIP, destIP}"
+    assert "{srcIP} would have a site receive 500, but give one 2.1 times its share" in (
+        aside.parts[0].reason
+    )
+    assert str(aside.parts[0].candidates[-1].partitioning) == "{srcIP}"
 
-    assert str(search(flow_pairs(), RATES, skew=skew).partitioning) == "{srcIP}"
-    assert asked == []
+
+def test_where_all_are_uneven_cost_decides() -> None:
+    tree = NeedTree({"a": NodeNeed("a", "aggregate", {"tcp": (col("srcIP"),)})}, {"a": ("tcp",)})
+    only = [PartitioningSet.of({"tcp": [col("srcIP")]})]
+    found = search(tree, assume(tree, {}), only=only, skew=lambda one: 9.0)
+    assert str(found.partitioning) == "{srcIP}"
+
+
+def test_a_choice_can_be_pinned() -> None:
+    choice = search(flow_pairs(), RATES)
+    other = choice.parts[0].candidates[1]
+    pinned = choice.pinned(other.partitioning.texts)
+    assert pinned.partitioning == other.partitioning
+    assert pinned.texts == sorted(other.partitioning.texts)
+    assert choice.pinned(["tcp.nothing of the kind"]).partitioning.axes == ()
 
 
 def test_the_explanation_reads_top_to_bottom() -> None:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import msgspec
 import polars as pl
 import pytest
 
 from anabranch import Session, col
 from anabranch.errors import PlanningError, SettingsError
 from anabranch.plan.check import check_plan
-from anabranch.plan.subquery import Plan
+from anabranch.plan.subquery import EVENLY, Plan
 
 FLOWS = "SELECT tb, srcIP, destIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP, destIP"
 HEAVY = "SELECT tb, srcIP, MAX(cnt) AS most FROM flows GROUP BY tb, srcIP"
 
 
-def network(strategy: str = "subquery", **queries: str) -> Session:
+def network(strategy: str = "subquery", skew: str = "uniform", **queries: str) -> Session:
     session = Session.in_process(3, {"strategy": strategy})
     session.stream("tcp", generator="packets", rows=20_000, ordered="time", rows_per_second=100,
-                   keys=50, skew="zipf")  # fmt: skip
+                   keys=50 if skew == "zipf" else 500, skew=skew)  # fmt: skip
     for name, query in queries.items():
         session.query(name, query)
     return session
@@ -39,11 +41,26 @@ def test_a_chain_that_one_set_suits() -> None:
     }
 
 
-def test_every_operator_by_itself() -> None:
-    assert placings(network("operator", flows=FLOWS, heavy=HEAVY).plan()) == {
+def test_an_exchange_before_every_stateful_operator() -> None:
+    assert placings(network("query", flows=FLOWS, heavy=HEAVY).plan()) == {
         "flows@1": ("flows@1", 1, "srcIP, destIP"),
         "heavy@1": ("heavy@1", 2, "srcIP"),
     }
+
+
+def test_every_operator_by_itself() -> None:
+    assert placings(network("operator", flows=FLOWS, heavy=HEAVY).plan()) == {
+        "flows@1": ("flows@1", 1, "srcIP, destIP"),
+        "flows@select1": ("flows@select1", 2, ""),
+        "heavy@1": ("heavy@1", 3, "srcIP"),
+        "heavy@select1": ("heavy@select1", 4, ""),
+    }
+
+
+def test_a_set_that_a_sample_shows_to_be_uneven_is_not_taken() -> None:
+    found = placings(network(skew="zipf", flows=FLOWS, heavy=HEAVY).plan())
+    assert found["flows@1"][2] == "srcIP, destIP"
+    assert found["heavy@1"] == ("heavy@1", 2, "srcIP")
 
 
 def test_a_set_is_computed_from_the_keys_of_each() -> None:
@@ -73,8 +90,8 @@ def test_a_query_the_set_does_not_suit_opens_an_exchange_that_others_join() -> N
     assert by_home["dests@1"] == by_home["above@1"]
 
 
-@pytest.mark.parametrize("strategy", ["operator", "subquery"])
-def test_both_strategies_give_the_same(strategy: str) -> None:
+@pytest.mark.parametrize("strategy", ["operator", "query", "subquery"])
+def test_all_strategies_give_the_same(strategy: str) -> None:
     session = network(strategy, flows=FLOWS, heavy=HEAVY)
     run = session.start(sinks={"flows": "memory", "heavy": "memory"}, at_end="close")
     assert run.await_termination(60)
@@ -87,6 +104,36 @@ def test_both_strategies_give_the_same(strategy: str) -> None:
     assert reached == {0, 1, 2}
 
 
+def test_the_central_form() -> None:
+    """What the paper does: super-aggregates and results on one site."""
+    session = network(flows=FLOWS, heavy=HEAVY)
+    session.settings = msgspec.structs.replace(session.settings, central=True)
+    plan = session.plan()
+    assert {part.name: (part.level, part.partitioning) for part in plan.subqueries.values()} == {
+        "flows@1": (1, ("srcIP",)),
+        "heavy@1": (1, ("srcIP",)),
+        "flows@gather": (2, ()),
+        "heavy@gather": (2, ()),
+    }
+    run = session.start(sinks={"flows": "memory", "heavy": "memory"}, at_end="close")
+    assert run.await_termination(60)
+    assert run.results("flows")["cnt"].sum() == 20_000
+    assert run.results("heavy").height > 0
+
+
+def test_the_choice_is_kept_over_restarts(tmp_path: Path) -> None:
+    """What a sample says may change; a checkpoint goes on as it began."""
+    made = {"flows": FLOWS, "heavy": HEAVY}
+    first = network(**made)
+    run = first.start(sinks={"flows": "memory"}, checkpoint=tmp_path / "c", at_end="keep")
+    assert run.await_termination(60)
+    again = network(skew="zipf", **made)
+    assert placings(again.plan())["heavy@1"][1] == 2
+    assert placings(again.plan(tmp_path / "c")) == placings(first.plan())
+    run = again.start(sinks={"flows": "memory"}, checkpoint=tmp_path / "c")
+    assert run.await_termination(60)
+
+
 def test_the_gate() -> None:
     plan = network(flows=FLOWS, heavy=HEAVY).plan()
     check_plan(plan)
@@ -95,11 +142,12 @@ def test_the_gate() -> None:
         (replace(heavy, terms=(col("cnt"),)), "not a function of"),
         (replace(heavy, home="heavy@1"), "without an exchange between them"),
         (replace(heavy, level=0), "comes after it"),
+        (replace(heavy, spread=EVENLY), "evenly, whatever their group"),
     ):
         with pytest.raises(PlanningError, match=reason):
             check_plan(replace(plan, subqueries={flows.name: flows, wrong.name: wrong}))
 
 
 def test_an_unknown_strategy_is_refused() -> None:
-    with pytest.raises(SettingsError, match="expected one of operator, subquery"):
+    with pytest.raises(SettingsError, match="expected one of subquery, query, operator"):
         Session.in_process(2, {"strategy": "central"})

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from anabranch.bench.aggregate import run_aggregate
 from anabranch.bench.latency import run_latency
+from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.state_growth import run_state_growth
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "aggregate": run_aggregate,
     "state-growth": run_state_growth,
     "latency": run_latency,
+    "partitioning": run_partitioning,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -59,6 +61,12 @@ def state_growth(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Time of epochs of 1,000 rows against Spark's (about 4 minutes)."""
     _finish(_measure(["latency"], quick, save), as_json)
+
+
+@app.command()
+def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Load on the busiest site with 1 to 4 hosts, for good and bad partitionings (about 4 minutes)."""
+    _finish(_measure(["partitioning"], quick, save), as_json)
 
 
 @app.command("all")

@@ -28,7 +28,10 @@ def show(result: Result, console: Console) -> None:
             "[green]met[/]" if figures["equal"] else "[red]not met[/]",
         )  # fmt: skip
     console.print(table)
-    lines = {"aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency}
+    lines = {
+        "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
+        "partitioning": _partitioning,
+    }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
     load = result.circumstances["loadavg"]
@@ -91,6 +94,15 @@ def _latency(figures: dict[str, Any]) -> Iterator[str]:
     yield f"ratio between the best run of each side: {figures['ratio_of_best_runs']:g}"
     chosen = figures["spark_configuration"]
     yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+
+
+def _partitioning(figures: dict[str, Any]) -> Iterator[str]:
+    for name in ("simple", "conflict", "complex"):
+        for way, points in figures[name].items():
+            if isinstance(points, list):
+                rows = ", ".join(f"{point['rows']:,}" for point in points)
+                busy = ", ".join(f"{point['busy_ms']:,.0f}" for point in points)
+                yield f"{name:8} {way:10} rows received {rows}; busy ms {busy}"
 
 
 def _rate(values: dict[str, Any]) -> str:

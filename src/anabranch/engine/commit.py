@@ -17,6 +17,7 @@ from anabranch.engine.epoch import (
 )
 from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import Plan, Subquery
+from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.partition_map import PartitionMap, even_map, subtract
 from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
@@ -29,6 +30,10 @@ from anabranch.state.store import Store
 
 if TYPE_CHECKING:
     from anabranch.engine.run import RunOptions
+
+
+RECENCY = 0.3
+"""The weight of the newest epoch in what the manifest says an epoch takes."""
 
 
 class Checkpoint:
@@ -49,6 +54,8 @@ class Checkpoint:
             self.store.close()
             raise
         self.maps = self._maps(self.manifest)
+        self.by_hand: set[str] = set()
+        """The exchanges whose maps the user has taken over."""
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
 
@@ -64,6 +71,7 @@ class Checkpoint:
             streams={name: StreamRecord() for name in self.plan.streams},
             watermarks={stream.component: None for stream in self.plan.streams.values()},
             subqueries={name: SubqueryRecord(sites=sites) for name in self.plan.subqueries},
+            partitioning=self.options.partitioning,
         )
 
     def _refuse_other(self, manifest: Manifest) -> None:
@@ -83,6 +91,34 @@ class Checkpoint:
             else even_map(len(record.sites), self.options.sites)
             for home, record in records.items()
         }
+
+    def allot(self) -> None:
+        """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
+
+        Levels run one after another, so each has all sites for its exchanges; only where every
+        operator is to have sites of its own do all levels share them.
+        """
+        strategy, sites = self.options.settings.strategy, self.options.sites
+        if strategy == "query" or sites == 1 or self.options.settings.central:
+            return
+        costs: dict[int, dict[str, float]] = {}
+        for name, subquery in self.plan.subqueries.items():
+            if subquery.home not in self.by_hand:
+                group = costs.setdefault(0 if strategy == "operator" else subquery.level, {})
+                spent = self.manifest.subqueries[name].seconds
+                group[subquery.home] = group.get(subquery.home, 0.0) + spent
+        for group in costs.values():
+            if len(group) < 2 or not all(group.values()):
+                continue
+            partitions = {home: self.maps[home].partitions for home in group}
+            make = allot_whole if strategy == "operator" else allot
+            wanted = make(group, partitions, sites)
+            before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
+            spans = ((self.maps[home].span, wanted[home].span) for home in group)
+            # Fewer sites mean fewer frames and files; one more or less is not worth a move
+            wasteful = any(now > needed + 1 for now, needed in spans)
+            if wasteful or before > after * self.options.settings.allot_imbalance:
+                self.maps = {**self.maps, **wanted}
 
     def recover(self) -> None:
         """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
@@ -140,6 +176,7 @@ class Checkpoint:
                 (offer.next_ordinal for offer in offers.values()), default=self.manifest.ordinal
             ),
             ended=orders.ended,
+            partitioning=self.manifest.partitioning,
         )
         self.store.commit(manifest)
         self.manifest = manifest
@@ -156,10 +193,12 @@ class Checkpoint:
                 offset=offers[name].offset if name in offers else known.offset,
                 newest=newest[name],
                 rows=known.rows + rows,
+                bytes=known.bytes + sum(part.bytes for part in seen),
                 late=known.late + sum(part.late for part in seen),
                 bad_rows=known.bad_rows + sum(part.bad_rows for part in seen),
                 bad_files=known.bad_files + len({f for part in seen for f in part.bad_files}),
                 last_rows_at=now if rows else known.last_rows_at,
+                lanes=dict(orders.lanes.get(name, known.lanes)),
             )
         return records
 
@@ -183,6 +222,10 @@ class Checkpoint:
             segments=live,
             watermark=watermark,
             combine=self._combine(subquery.name, known, orders, report, done),
+            rows_in=known.rows_in + sum(part.rows_in for part in done),
+            rows_out=known.rows_out + sum(part.rows_out for part in done),
+            bytes_out=known.bytes_out + sum(part.bytes_out for part in done),
+            seconds=smoothed(known.seconds, sum(part.seconds for part in done)),
         )
 
     def _combine(
@@ -191,7 +234,7 @@ class Checkpoint:
     ) -> bool:  # fmt: skip
         """Whether senders should sub-aggregate: only where each of them would shrink its rows."""
         subquery = self.plan.subqueries[name]
-        if not (subquery.operator().combines and self.plan.receives(subquery)):
+        if not subquery.combines:
             return False
         least = orders.settings.combine_reduction
         if known.combine:
@@ -254,6 +297,11 @@ class Checkpoint:
 
     def close(self) -> None:
         self.store.close()
+
+
+def smoothed(before: float, now: float) -> float:
+    """A mean in which each epoch counts less than the next."""
+    return now if before == 0 else before + RECENCY * (now - before)
 
 
 def unmask(segments: list[SegmentRef], done: list[SubqueryReport]) -> list[SegmentRef]:

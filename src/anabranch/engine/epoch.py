@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -48,6 +48,8 @@ class Orders:
     settings: Settings
     pieces: tuple[tuple[tuple[str, Piece], ...], ...]
     """For each split task its pieces, with the stream of each."""
+    lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The partition of each lane, for streams that come partitioned as the plan wants them."""
 
 
 class Fault(msgspec.Struct):
@@ -61,6 +63,7 @@ class StreamReport(msgspec.Struct):
     """What a split saw of a stream."""
 
     rows: int = 0
+    bytes: int = 0
     newest: int | None = None
     late: int = 0
     bad_rows: int = 0
@@ -85,8 +88,13 @@ class SubqueryReport(msgspec.Struct):
     """What one site did for one subquery."""
 
     rows_in: int = 0
+    rows_received: int = 0
+    """Rows that came through an exchange: sub-aggregates, where senders make them."""
+    bytes_received: int = 0
     rows_out: int = 0
     groups: int = 0
+    bytes_out: int = 0
+    seconds: float = 0.0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     masked: list[tuple[str, int, list[tuple[int, int]]]] = msgspec.field(default_factory=list)
 
@@ -100,6 +108,8 @@ class SiteReport(msgspec.Struct):
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
+    """Rows and bytes from each sender: splits at the first level, sites at the others."""
     seconds: float = 0.0
     executor: str = ""
     worker: int = 0
@@ -112,6 +122,7 @@ class Word(msgspec.Struct):
     splits: list[SplitReport]
     sites: list[SiteReport]
     watermarks: dict[str, int | None]
+    sender: int
     fault: Fault | None = None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.language.graph import streams_of
 from anabranch.operators.base import END_OF_TIME
-from anabranch.plan.subquery import StreamPlan
+from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest
@@ -53,7 +53,7 @@ def describe_epoch(
             for query, sink in sinks.items()
         ],
         "customMetrics": {
-            "sites": _sites(report),
+            "sites": _sites(orders.plan, report),
             "splitSeconds": [round(split.seconds, 4) for split in report.splits],
             "combining": sorted(orders.combine),
             "idleStreams": sorted(orders.idle),
@@ -104,6 +104,12 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     "partitions": len(record.sites),
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
+                    "rowsReceived": sum(part.rows_received for part in done),
+                    "bytesReceived": sum(part.bytes_received for part in done),
+                    "bytesOut": sum(part.bytes_out for part in done),
+                    "busySeconds": round(sum(part.seconds for part in done), 4),
+                    "skew": skew([part.rows_in for part in done]),
+                    "sites": len({*record.sites}),
                     "watermark": record.watermark,
                 },
             }
@@ -111,14 +117,27 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
     return operators
 
 
-def _sites(report: EpochReport) -> list[dict[str, Any]]:
-    """What each site did, over all levels."""
+def skew(loads: Sequence[int]) -> float:
+    """How much more than its share the busiest of several has; 1 if there was nothing to do."""
+    total = sum(loads)
+    return round(max(loads) * len(loads) / total, 3) if total else 1.0
+
+
+def _sites(plan: Plan, report: EpochReport) -> list[dict[str, Any]]:
+    """What each site did, over all levels; rows that stay in their lanes are not received."""
     sites: dict[int, dict[str, Any]] = {}
     for part in report.sites:
         entry = sites.setdefault(
             part.site,
-            {"site": part.site, "rowsIn": 0, "rowsOut": 0, "busySeconds": 0.0, "executor": ""},
-        )
+            {
+                "site": part.site, "rowsIn": 0, "rowsOut": 0, "rowsReceived": 0, "bytesReceived": 0,
+                "busySeconds": 0.0, "executor": "",
+            },
+        )  # fmt: skip
+        for name, done in part.subqueries.items():
+            if plan.subqueries[name].spread != BY_LANE:
+                entry["rowsReceived"] += done.rows_received
+                entry["bytesReceived"] += done.bytes_received
         entry["rowsIn"] += sum(done.rows_in for done in part.subqueries.values())
         entry["rowsOut"] += sum(done.rows_out for done in part.subqueries.values())
         entry["busySeconds"] = round(entry["busySeconds"] + part.seconds, 4)

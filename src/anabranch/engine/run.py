@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -24,7 +25,7 @@ from anabranch.engine.exchange import Exchange
 from anabranch.engine.progress import describe_epoch
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError, suggest
 from anabranch.plan.subquery import Plan
-from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.partition_map import PartitionMap, place_lanes
 from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
@@ -50,6 +51,8 @@ class RunOptions:
     dead_letter: str | None
     on_bad: Mapping[str, str]
     on_late: Mapping[str, str]
+    partitioning: list[str] | None = None
+    """The axes chosen for the streams, to be remembered by the checkpoint."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
     on_step: StepHook = field(default=lambda step, epoch: None)
@@ -165,6 +168,7 @@ class Run:
                 f"The new map of '{subquery}' must have {known.partitions} partitions on at most "
                 f"{self.options.sites} sites."
             )
+        self._checkpoint.by_hand.add(home)
         self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
 
     # -- the loop ---------------------------------------------------------------------------------
@@ -235,11 +239,14 @@ class Run:
             self._stopping.wait(self.options.settings.poll_interval_seconds)
         return True
 
+    def _tasks(self) -> int:
+        return self.options.settings.split_tasks or self._exchange.parallelism()
+
     def _poll(self) -> dict[str, Offer]:
         settings = self.options.settings
         limits = Limits(
             settings.max_files_per_epoch, settings.max_bytes_per_epoch,
-            settings.max_rows_per_epoch, self._exchange.parallelism(),
+            settings.max_rows_per_epoch, self._tasks(),
         )  # fmt: skip
         ordinal = self._checkpoint.manifest.ordinal
         offers: dict[str, Offer] = {}
@@ -280,6 +287,7 @@ class Run:
         for name, offer in offers.items():
             self._sources[name].committed(offer.offset)
         self._checkpoint.clear()
+        self._checkpoint.allot()
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began
@@ -290,6 +298,7 @@ class Run:
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
+        lanes = self._lanes(pieces)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             epoch=epoch,
@@ -310,8 +319,28 @@ class Run:
             },
             results=self._checkpoint.stagings(epoch, attempt),
             settings=options.settings,
-            pieces=spread(pieces, self._exchange.parallelism()),
+            pieces=spread(pieces, self._tasks(), self._readers(lanes)),
+            lanes=lanes,
         )
+
+    def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:
+        """The partition of each lane of the streams that come partitioned as the plan wants them."""
+        found: dict[str, dict[str, int]] = {}
+        for name, stream in self.plan.streams.items():
+            if stream.home is not None:
+                known = self._checkpoint.manifest.streams[name].lanes
+                new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
+                partitions = self._checkpoint.maps[stream.home].partitions
+                found[name] = place_lanes(known, new, partitions)
+        return found
+
+    def _readers(self, lanes: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str | None], int]:
+        """The split task of each lane: that with the number of the site which owns its partition."""
+        return {
+            (name, lane): self._checkpoint.maps[self.plan.streams[name].home or ""].sites[partition]
+            for name, some in lanes.items()
+            for lane, partition in some.items()
+        }
 
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
@@ -325,13 +354,20 @@ class Run:
 
 
 def spread(
-    pieces: list[tuple[str, Piece]], tasks: int
-) -> tuple[tuple[tuple[str, Piece], ...], ...]:
-    """The pieces over at most so many tasks, evenly by weight; always at least one task."""
-    boxes: list[list[tuple[str, Piece]]] = [[] for _ in range(max(1, min(tasks, len(pieces))))]
+    pieces: list[tuple[str, Piece]], tasks: int,
+    readers: Mapping[tuple[str, str | None], int] = MappingProxyType({}),
+) -> tuple[tuple[tuple[str, Piece], ...], ...]:  # fmt: skip
+    """The pieces over at most so many tasks, evenly by weight; always at least one task.
+
+    Pieces of a lane with a reader go to the task of that number, so there are as many as it takes.
+    """
+    count = max(1, min(tasks, len(pieces)), 1 + max(readers.values(), default=0))
+    boxes: list[list[tuple[str, Piece]]] = [[] for _ in range(count)]
     loads = [0] * len(boxes)
-    for entry in sorted(pieces, key=lambda entry: -entry[1].weight):
-        lightest = loads.index(min(loads))
-        boxes[lightest].append(entry)
-        loads[lightest] += entry[1].weight
+    bound = [entry for entry in pieces if (entry[0], entry[1].lane) in readers]
+    free = [entry for entry in pieces if (entry[0], entry[1].lane) not in readers]
+    for entry in [*bound, *sorted(free, key=lambda entry: -entry[1].weight)]:
+        task = readers.get((entry[0], entry[1].lane), loads.index(min(loads)))
+        boxes[task].append(entry)
+        loads[task] += entry[1].weight
     return tuple(tuple(box) for box in boxes)

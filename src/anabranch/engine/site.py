@@ -41,12 +41,17 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         executor=_executor(),
     )  # fmt: skip
     frames: dict[str, list[Frame]] = {}
+    sizes: dict[str, int] = {}
     words: list[Word] = []
     for parcel in parcels:
         plain, contents = unpack(parcel)
         words.append(msgspec.convert(plain, Word))
-        for name, frame in contents:
+        rows = size = 0
+        for name, frame, length in contents:
             frames.setdefault(name, []).append(frame)
+            sizes[name] = sizes.get(name, 0) + length
+            rows, size = rows + frame.rows.height, size + length
+        report.received[words[-1].sender] = (rows, size)
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
@@ -56,7 +61,11 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         try:
             # In the order of the plan: each after those whose results it reads
             for subquery in orders.plan.at_level(level):
-                received = frames.pop(subquery.name, []) + outbox.take_local(subquery.name)
+                received = frames.pop(subquery.name, [])
+                done = report.subqueries[subquery.name] = SubqueryReport()
+                done.rows_received = sum(frame.rows.height for frame in received)
+                done.bytes_received = sizes.get(subquery.name, 0)
+                received += outbox.take_local(subquery.name)
                 with explained(f"Subquery '{subquery.name}'"):
                     _advance(orders, subquery, site, received, watermarks, report, outbox)
             outbox.combine()
@@ -90,7 +99,13 @@ def _words(
 ) -> list[Word]:  # fmt: skip
     """The first site of the next level gathers the reports; all hear the watermarks."""
     return [
-        Word(splits if site == 0 and to == 0 else [], sites if to == 0 else [], watermarks, fault)
+        Word(
+            splits if site == 0 and to == 0 else [],
+            sites if to == 0 else [],
+            watermarks,
+            site,
+            fault,
+        )
         for to in range(orders.sites)
     ]
 
@@ -99,8 +114,9 @@ def _advance(
     orders: Orders, subquery: Subquery, site: int, received: list[Frame],
     watermarks: dict[str, int | None], report: SiteReport, outbox: Outbox,
 ) -> None:  # fmt: skip
-    done = report.subqueries[subquery.name] = SubqueryReport()
-    operator = subquery.operator()
+    began = time.perf_counter()
+    done = report.subqueries[subquery.name]
+    operator = subquery.operator
     state = SiteState(
         place(orders.root),
         orders.segments[subquery.name],
@@ -114,7 +130,7 @@ def _advance(
         subquery.watermark(watermarks[subquery.component]),
     )
     results = operator.advance(frame, state, moment)
-    done.rows_out = results.height
+    done.rows_out, done.bytes_out = results.height, int(results.estimated_size())
     done.groups = state.groups
     name = _namer(orders, subquery.name, site)
     done.segments = state.write(name, operator.span, orders.settings.fsync)
@@ -131,6 +147,7 @@ def _advance(
     if results.height:
         outbox.route(subquery.name, results)
         write_results(orders, subquery.name, results, f"site-{site:04d}", report)
+    done.seconds = time.perf_counter() - began
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

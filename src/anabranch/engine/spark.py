@@ -54,8 +54,9 @@ class SparkExchange:
         tasks = len(orders.pieces)
         shared = self._context.broadcast(_Portable(orders))
         try:
-            parcels: RDD[Any] = self._context.parallelize(range(tasks), tasks)
-            parcels = parcels.mapPartitionsWithIndex(_split_task(shared, orders.plan.levels > 0))
+            parcels = self._splits_for(orders).mapPartitionsWithIndex(
+                _split_task(shared, orders.plan.levels > 0)
+            )
             if orders.plan.levels == 0:
                 return gather_splits(parcels.collect())
             for level in range(1, orders.plan.levels + 1):
@@ -68,6 +69,15 @@ class SparkExchange:
             raise _explained(error) from error
         finally:
             shared.destroy()
+
+    def _splits_for(self, orders: Orders) -> RDD[Any]:
+        """One partition per split task; those that read lanes are placed as the sites they feed."""
+        tasks = len(orders.pieces)
+        placement = self._place(orders.sites) if orders.lanes else {}
+        if not placement:
+            return self._context.parallelize(range(tasks), tasks)
+        wanted = [placement[task % orders.sites] for task in range(tasks)]
+        return RDD(self._pinned(wanted), self._context, NoOpSerializer())
 
     def _shuffle(self, parcels: RDD[Any], senders: int, sites: int) -> RDD[Any]:
         """The parcels regrouped by site, each site's task placed where the driver wants it."""
@@ -106,20 +116,27 @@ class SparkExchange:
         """An RDD with `senders` elements per partition, each partition preferring its executor."""
         jvm = self._context._jvm
         assert jvm is not None
-        convert = jvm.scala.jdk.javaapi.CollectionConverters
-        entries = jvm.java.util.ArrayList()
-        for site in range(sites):
-            wanted = jvm.java.util.ArrayList()
-            wanted.add(self.placement[site])
-            entries.add(jvm.scala.Tuple2(bytearray(b"-"), convert.asScala(wanted).toSeq()))
-        tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
-        rows = self._context._jsc.sc().makeRDD(convert.asScala(entries).toSeq(), tag)
+        rows = self._pinned([self.placement[site] for site in range(sites)])
         # Made by the JVM: PySpark would pack several numbers into one element
         numbers = jvm.java.util.ArrayList()
         for sender in range(senders):
             numbers.add(sender)
         filler = self._context._jsc.parallelize(numbers, 1)
-        return jvm.org.apache.spark.api.java.JavaRDD(rows, tag).cartesian(filler).keys()
+        return rows.cartesian(filler).keys()
+
+    def _pinned(self, executors: list[str]) -> Any:
+        """An RDD with one element per partition, each partition preferring its executor."""
+        jvm = self._context._jvm
+        assert jvm is not None
+        convert = jvm.scala.jdk.javaapi.CollectionConverters
+        entries = jvm.java.util.ArrayList()
+        for executor in executors:
+            wanted = jvm.java.util.ArrayList()
+            wanted.add(executor)
+            entries.add(jvm.scala.Tuple2(bytearray(b"-"), convert.asScala(wanted).toSeq()))
+        tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
+        rows = self._context._jsc.sc().makeRDD(convert.asScala(entries).toSeq(), tag)
+        return jvm.org.apache.spark.api.java.JavaRDD(rows, tag)
 
     def close(self) -> None:
         pass

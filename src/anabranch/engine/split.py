@@ -17,9 +17,9 @@ from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
-from anabranch.plan.compile import needs_order
+from anabranch.plan.columns import needs_order
+from anabranch.plan.subquery import BY_LANE, EVENLY, Stateful, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
-from anabranch.plan.subquery import StreamPlan, Subquery
 from anabranch.routing.frame import Frame, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.partition_map import PartitionMap, partition_of_locator
@@ -45,25 +45,41 @@ class Outbox:
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def route(self, origin: str, rows: pl.DataFrame) -> None:
-        """Takes rows of a stream or subquery along every path that reads it."""
+    def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
+        """Takes rows of a stream or subquery along every path that reads it.
+
+        `lane` is the partition of all of them, if the stream comes partitioned.
+        """
         for subquery, path in self.orders.plan.reading(origin):
-            taken = self._intake(subquery, path, rows)
+            taken = self._intake(subquery, path, rows, lane)
             if taken.height:
                 box = self.local if subquery.level == self.level else self.frames
                 box.setdefault(subquery.name, []).append(narrow(taken))
 
-    def _intake(self, subquery: Subquery, path: RowPath, rows: pl.DataFrame) -> pl.DataFrame:
+    def _intake(
+        self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
+    ) -> pl.DataFrame:
         stepped = apply(path.steps, rows)
-        if needs_order(subquery.node) and SEQ not in stepped.columns:
+        ordered = isinstance(subquery.node, Stateful) and needs_order(subquery.node)
+        if ordered and SEQ not in stepped.columns:
             # Results of another subquery have no arrival order: equal times are told apart by content
-            known = [c for c in stepped.get_columns() if hashable(c.dtype)]
+            known = [
+                c for c in stepped.drop(LOCATOR, strict=False).get_columns() if hashable(c.dtype)
+            ]
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
-        return subquery.operator().intake(stepped, self._spread(subquery, stepped))
+        return subquery.operator.intake(stepped, self._spread(subquery, stepped, lane))
 
-    def _spread(self, subquery: Subquery, rows: pl.DataFrame) -> Spread:
+    def _spread(self, subquery: Subquery, rows: pl.DataFrame, lane: int | None) -> Spread:
         partitions = self.orders.maps[subquery.home].partitions
+        if self.level and subquery.level == self.level:
+            # Without an exchange, results stay on the partition that they were made on
+            return Spread(partitions, placed=partition_of_locator(rows[LOCATOR].to_numpy()))
+        if subquery.spread == BY_LANE:
+            return Spread(partitions, placed=lane)
+        if subquery.spread == EVENLY:
+            turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(partitions)
+            return Spread(partitions, placed=turns)
         if subquery.partitioned_by_keys:
             return Spread(partitions)
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms)]
@@ -85,7 +101,7 @@ class Outbox:
     def _combined(self, name: str, frame: Frame) -> Frame:
         if name not in self.orders.combine:
             return frame
-        operator: Operator = self.orders.plan.subqueries[name].operator()
+        operator: Operator = self.orders.plan.subqueries[name].operator
         with explained(f"Sub-aggregates for '{name}'"):
             fewer = operator.combine(frame)
         return narrow(fewer)
@@ -139,23 +155,26 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
         outbox = Outbox(orders)
     report.seconds = time.perf_counter() - began
     words = [
-        Word([report], [], {}, report.fault)
+        Word([report], [], {}, task, report.fault)
         for _ in range(orders.sites if orders.plan.levels else 1)
     ]
     yield from outbox.pack(words)
 
 
 def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> None:
-    gathered: dict[str, list[pl.DataFrame]] = {}
+    gathered: dict[tuple[str, int | None], list[pl.DataFrame]] = {}
     for stream, piece in orders.pieces[task]:
         rows = _take(orders, task, stream, piece, report)
         if rows is not None and rows.height:
-            gathered.setdefault(stream, []).append(rows)
-    for stream, frames in gathered.items():
+            lanes = orders.lanes.get(stream)
+            lane = lanes[piece.lane] if lanes and piece.lane is not None else None
+            gathered.setdefault((stream, lane), []).append(rows)
+    for (stream, lane), frames in gathered.items():
         rows = pl.concat(frames, rechunk=False)
+        part = f"split-{task:04d}" if lane is None else f"split-{task:04d}-{lane}"
         with explained(f"The rows of stream '{stream}'"):
-            outbox.route(stream, rows)
-            write_results(orders, stream, rows, f"split-{task:04d}", report)
+            outbox.route(stream, rows, lane)
+            write_results(orders, stream, rows, part, report)
 
 
 @contextlib.contextmanager
@@ -208,6 +227,7 @@ def _take(
         return None
     times = time_of(rows, plan.ordered)
     seen.rows += rows.height
+    seen.bytes += int(rows.estimated_size())
     newest = times.max()
     assert isinstance(newest, int)
     seen.newest = newest if seen.newest is None else max(seen.newest, newest)

@@ -14,12 +14,22 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, Everything, Hop, Tumble
-from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate, salted, time_of
+from anabranch.operators.base import (
+    Moment,
+    Spread,
+    add_locator,
+    as_time,
+    evaluate,
+    no_results,
+    results_of,
+    salted,
+    time_of,
+)
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import expand
+from anabranch.routing.partition_map import expand, locator, partition_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -151,6 +161,7 @@ class WindowedAggregate:
         step = max(1, MAX_EXPANDED // rows.height)
         # Panes of one window have different locators: regroup by the keys and the window
         hashes = hash_columns([rows[key] for key in self.keys], rows.height)
+        partition = partition_of_locator(rows[LOCATOR].to_numpy())
         while begin <= end:
             # Skip over stretches without data, as when time jumps
             begin = int(np.maximum(low[wanted & (high >= begin)], begin).min())
@@ -162,7 +173,7 @@ class WindowedAggregate:
             number = np.repeat(first, count) + at
             part = rows[source].with_columns(
                 pl.Series(DUE, number * window.slide + window.size),
-                pl.Series(LOCATOR, salted(hashes[source], number)),
+                pl.Series(LOCATOR, locator(partition[source], salted(hashes[source], number))),
             )
             found.append(reduce(group(part, keys), keys, self.partials, merge=True))
             begin = upto + 1
@@ -178,7 +189,7 @@ class WindowedAggregate:
     def _results(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         filled = [part for part in parts if part.height]
         if not filled:
-            return pl.DataFrame(schema=self.node.schema)
+            return no_results(self.node.schema)
         merged = self.compact(OPEN, pl.concat(filled)) if len(filled) > 1 else filled[0]
         return self._finish(merged)
 
@@ -196,7 +207,7 @@ class WindowedAggregate:
                     as_time(pl.col(DUE) - size, stamps).alias(START),
                     as_time(pl.col(DUE), stamps).alias(END),
                 )
-        return rows.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
+        return results_of(rows, self.node.schema)
 
 
 def _newest(due: pl.Series) -> int:

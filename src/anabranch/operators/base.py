@@ -42,6 +42,8 @@ class Spread:
 
     partitions: int
     terms: Sequence[pl.Series] | None = None
+    placed: np.ndarray | int | None = None
+    """The partition of each row, or of all of them, where it is known beforehand."""
 
 
 class Operator(Protocol):
@@ -60,7 +62,7 @@ class Operator(Protocol):
         """Fewer rows of the same meaning, before they are sent; asked for only if `combines`."""
 
     def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        """The results of this epoch; what must be remembered is appended to the state."""
+        """The results of this epoch, with locators; what must be remembered goes to the state."""
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         """State rows merged, sorted by locator."""
@@ -97,14 +99,33 @@ def add_locator(
     for start in range(0, frame.height, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, frame.height))
         hashes = hash_columns([column[block] for column in columns], block.stop - start)
-        placed = hashes
-        if spread.terms is not None:
-            placed = hash_columns([term[block] for term in spread.terms], block.stop - start)
-        partition = partition_of(placed, spread.partitions)
+        partition = _partition(spread, block, hashes)
         if salt is not None:
             hashes = salted(hashes, salt[block])
         locators[block] = locator(partition, hashes)
     return frame.with_columns(pl.Series(LOCATOR, locators))
+
+
+def _partition(spread: Spread, block: slice, hashes: np.ndarray) -> np.ndarray:
+    """The partitions of a block of rows whose keys have these hashes."""
+    if isinstance(spread.placed, np.ndarray):
+        return spread.placed[block]
+    if spread.placed is not None:
+        return np.full(len(hashes), spread.placed, dtype=np.uint64)
+    if spread.terms is not None:
+        hashes = hash_columns([term[block] for term in spread.terms], len(hashes))
+    return partition_of(hashes, spread.partitions)
+
+
+def results_of(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    """The columns of a node's schema; the locator stays, it tells where further work on them is."""
+    return rows.select(
+        LOCATOR, *(pl.col(name).cast(kind) for name, kind in schema.items() if name != LOCATOR)
+    )
+
+
+def no_results(schema: pl.Schema) -> pl.DataFrame:
+    return pl.DataFrame(schema={LOCATOR: pl.UInt64(), **schema})
 
 
 def salted(hashes: np.ndarray, salt: np.ndarray) -> np.ndarray:

@@ -11,7 +11,15 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
-from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate
+from anabranch.operators.base import (
+    Moment,
+    Spread,
+    add_locator,
+    as_time,
+    evaluate,
+    no_results,
+    results_of,
+)
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.partials import SEQ, TIME
@@ -69,7 +77,7 @@ class OrderedAggregate:
             ready.append(rows.filter(passed).select(rows.columns))
         ready = [part for part in ready if part.height]
         if not ready:
-            return pl.DataFrame(schema=self.node.schema)
+            return no_results(self.node.schema)
         return self._take(pl.concat([part.select(ready[0].columns) for part in ready]), state)
 
     def _take(self, ready: pl.DataFrame, state: SiteState) -> pl.DataFrame:
@@ -127,7 +135,7 @@ class OrderedAggregate:
             self._chunk(rows, at[i : i + step], low[i : i + step], length[i : i + step])
             for i in range(0, len(at), step)
         ]
-        return pl.concat(found) if found else pl.DataFrame(schema=self.node.schema)
+        return pl.concat(found) if found else no_results(self.node.schema)
 
     def _chunk(
         self, rows: pl.DataFrame, at: np.ndarray, low: np.ndarray, length: np.ndarray
@@ -140,16 +148,15 @@ class OrderedAggregate:
         names = [part.name for part in self.node.aggregates]
         values = finish(values, self.partials, names).select(names)
         if isinstance(self.node, History):
-            result = rows.select(self.payload)[at].with_columns(values.get_columns())
+            result = rows.select(LOCATOR, *self.payload)[at].with_columns(values.get_columns())
         else:
             pairs = {own: key.name for key, own in zip(self.node.keys, self.keys, strict=True)}
             time = rows[TIME].to_numpy()
             bounds = pl.DataFrame({START: time[low], END: time[at]})
             stamped = bounds.select(as_time(pl.all(), self.stamps)).get_columns()
-            # The locator gives the frame its height where there are no keys
             keys = rows.select(LOCATOR, *self.keys)[at].rename(pairs)
             result = keys.with_columns(*stamped, *values.get_columns())
-        return result.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
+        return results_of(result, self.node.schema)
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         if table == PENDING:

@@ -13,7 +13,16 @@ import polars as pl
 
 from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, SessionGap
-from anabranch.operators.base import Moment, Spread, add_locator, as_time, evaluate, time_of
+from anabranch.operators.base import (
+    Moment,
+    Spread,
+    add_locator,
+    as_time,
+    evaluate,
+    no_results,
+    results_of,
+    time_of,
+)
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
 from anabranch.operators.partials import TIME
@@ -88,7 +97,7 @@ class SessionAggregate:
         return Groups(ordered.drop(GROUP), np.flatnonzero(begins))
 
     def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        empty = pl.DataFrame(schema=self.node.schema)
+        empty = no_results(self.node.schema)
         rows = frame.wide() if frame else None
         delta = None if rows is None else self._sessions(rows, merge=FIRST in rows.columns)
         state.groups = 0 if delta is None else delta.height
@@ -150,4 +159,4 @@ class SessionAggregate:
             as_time(pl.col(FIRST), self.stamps).alias(START),
             as_time(pl.col(LAST) + self.gap, self.stamps).alias(END),
         )
-        return results.select(pl.col(name).cast(kind) for name, kind in self.node.schema.items())
+        return results_of(results, self.node.schema)

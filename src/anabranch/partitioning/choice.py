@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 from anabranch.partitioning.cost import PlanCost
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -34,6 +35,17 @@ class Part:
     @property
     def winner(self) -> Candidate:
         return self.candidates[0]
+
+    def pinned(self, texts: Collection[str]) -> Part:
+        """The part with the candidate first whose axes are among these."""
+        known = [one for one in self.candidates if one.partitioning.texts <= set(texts)]
+        if not known:
+            return self
+        chosen = max(known, key=lambda one: len(one.partitioning))
+        rest = tuple(one for one in self.candidates if one is not chosen)
+        return replace(
+            self, candidates=(chosen, *rest), reason="As it was chosen when the run first started."
+        )
 
     def explain(self) -> str:
         best = self.winner
@@ -71,6 +83,15 @@ class Choice:
         return PartitioningSet(
             tuple(axis for part in self.parts for axis in part.winner.partitioning.axes)
         )
+
+    @property
+    def texts(self) -> list[str]:
+        """The axes by name, to remember the choice by."""
+        return sorted(self.partitioning.texts)
+
+    def pinned(self, texts: Collection[str]) -> Choice:
+        """The same candidates, with those first that an earlier choice had made."""
+        return Choice(tuple(part.pinned(texts) for part in self.parts))
 
     @property
     def cost(self) -> float:

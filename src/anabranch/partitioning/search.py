@@ -24,6 +24,11 @@ from anabranch.partitioning.tree import NeedTree
 MAX_CANDIDATES = 512
 """Sets considered for streams that meet; as many distinct ones are rare, and the cheapest come first."""
 
+SKEW_LIMIT = 2.0
+"""A set that gives some site more than so many times its share is taken only if all others do, too:
+what it saves in sending is lost in waiting for that site. Flux moves load at a fifth of this, but that
+is measured; this is an estimate."""
+
 CLOSE = 0.01
 """Totals that differ by less than this share count as equal: rates are not measured better."""
 
@@ -166,11 +171,13 @@ def _rank(
 ) -> tuple[tuple[Candidate, ...], str]:
     """The candidates, best first, and why the first is the best.
 
-    The least that the busiest site receives decides. Conflicts leave many equal in that: each set
-    that one of two queries cannot use costs the whole stream. Of those, the least received in all,
-    then the most nodes on the partitions, then balance decide.
+    Among sets that spread the rows well enough, the least that the busiest site receives decides.
+    Conflicts leave many equal in that: each set that one of two queries cannot use costs the whole
+    stream. Of those, the least received in all, then the most nodes on the partitions, then balance
+    decide.
     """
     ranked = sorted(candidates, key=lambda one: (one.cost.most, one.cost.total, *_last(one)))
+    ranked, uneven = _set_aside(ranked, skew)
     first = ranked[0]
     best = [one for one in ranked if one.cost.most == first.cost.most]
     limit = first.cost.total * (1 + CLOSE)
@@ -178,11 +185,31 @@ def _rank(
     suited = max(len(one.cost.suited) for one in close)
     equal = [one for one in close if len(one.cost.suited) == suited]
     if len(equal) > 1:
-        equal = [replace(one, skew=skew(one.partitioning)) for one in equal]
+        equal = [replace(one, skew=round(skew(one.partitioning), 1)) for one in equal]
         equal.sort(key=lambda one: (one.skew, *_last(one)))
     chosen = {one.partitioning for one in equal}
     rest = [one for one in ranked if one.partitioning not in chosen]
-    return (*equal, *rest), _reason([*equal, *rest], best, close, equal)
+    reason = _reason([*equal, *rest], best, close, equal)
+    if uneven:
+        better = min(uneven, key=lambda one: one.cost.most)
+        reason += (
+            f" {better.partitioning} would have a site receive {better.cost.most:,.0f}, but give one "
+            f"{better.skew:.1f} times its share of the rows."
+        )
+    return (*equal, *rest, *uneven), reason
+
+
+def _set_aside(
+    ranked: list[Candidate], skew: Callable[[PartitioningSet], float]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """The candidates from the first that is balanced enough, and those before it that are not."""
+    uneven: list[Candidate] = []
+    for at, one in enumerate(ranked):
+        found = skew(one.partitioning) if one.partitioning.axes else 1.0
+        if found <= SKEW_LIMIT:
+            return ranked[at:], uneven
+        uneven.append(replace(one, skew=round(found, 1)))
+    return ranked, []
 
 
 def _last(one: Candidate) -> tuple[int, tuple[str, ...]]:

@@ -20,6 +20,8 @@ class NeedTree:
 
     needs: Mapping[str, NodeNeed]
     inputs: Mapping[str, tuple[str, ...]]
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    """The nodes of the graph that the needs are of, as far as there are any."""
 
     def __post_init__(self) -> None:
         above = set(self.needs)
@@ -47,7 +49,9 @@ class NeedTree:
                 )
         if need.name in known:
             raise PlanningError(f"There already is a node or stream called '{need.name}'.")
-        return NeedTree({**self.needs, need.name: need}, {**self.inputs, need.name: inputs})
+        return NeedTree(
+            {**self.needs, need.name: need}, {**self.inputs, need.name: inputs}, self.nodes
+        )
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -87,7 +91,9 @@ class NeedTree:
         """The part of the tree that reads these streams and no other."""
         names = [name for name, found in self.sources().items() if found <= streams]
         return NeedTree(
-            {name: self.needs[name] for name in names}, {name: self.inputs[name] for name in names}
+            {name: self.needs[name] for name in names},
+            {name: self.inputs[name] for name in names},
+            {name: self.nodes[name] for name in names if name in self.nodes},
         )
 
 
@@ -100,7 +106,7 @@ def needs_of(queries: Mapping[str, Node]) -> NeedTree:
     for name, node in queries.items():
         if not isinstance(node, Stream):
             builder.add(node, name)
-    return NeedTree(builder.needs, builder.inputs)
+    return NeedTree(builder.needs, builder.inputs, builder.nodes)
 
 
 @dataclass
@@ -109,6 +115,7 @@ class _Builder:
     """The signatures of whole queries: nodes that have names of their own."""
     needs: dict[str, NodeNeed] = field(default_factory=dict)
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    nodes: dict[str, Node] = field(default_factory=dict)
     by_signature: dict[str, str] = field(default_factory=dict)
 
     def add(self, node: Node, query: str) -> str:
@@ -153,6 +160,7 @@ class _Builder:
         self.by_signature[node.signature] = name
         self.needs[name] = need_of(name, node)
         self.inputs[name] = inputs
+        self.nodes[name] = node
         return name
 
     def _name(self, query: str) -> str:

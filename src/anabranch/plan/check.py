@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anabranch.errors import PlanningError
 from anabranch.partitioning.lattice import is_function_of
-from anabranch.plan.subquery import Plan, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, Plan, Stateful, Subquery
 
 
 def check_plan(plan: Plan) -> None:
@@ -14,6 +14,8 @@ def check_plan(plan: Plan) -> None:
         for path in subquery.paths:
             origin = plan.subqueries.get(path.origin)
             if origin is None:
+                if subquery.level > 1 and subquery.spread == BY_LANE:
+                    _refuse(subquery, f"takes the lanes of '{path.origin}' behind an exchange")
                 continue
             if origin.level > subquery.level:
                 _refuse(subquery, f"reads '{origin.name}', which comes after it")
@@ -23,6 +25,10 @@ def check_plan(plan: Plan) -> None:
 
 def _check_terms(subquery: Subquery) -> None:
     """Rows that agree on the keys must agree on what they are sent by."""
+    if not isinstance(subquery.node, Stateful):
+        return
+    if subquery.spread == EVENLY:
+        _refuse(subquery, "has rows sent to it evenly, whatever their group")
     keys = tuple(key.expression for key in subquery.node.keys)
     for term in subquery.terms:
         if not is_function_of(term, keys):
@@ -33,5 +39,5 @@ def _check_terms(subquery: Subquery) -> None:
 def _refuse(subquery: Subquery, reason: str) -> None:
     raise PlanningError(
         f"The plan is wrong: '{subquery.name}' {reason}, so its groups could be split. This is a "
-        "fault of Anabranch; the setting strategy='operator' avoids it."
+        "fault of Anabranch; the setting strategy='query' avoids it."
     )

@@ -1,140 +1,130 @@
-"""From query graph to plan: one subquery per stateful operator, stateless steps before it.
-
-Nodes with the same signature become the same subquery, so queries that share a prefix share its work.
-"""
+"""From query graph to plan: a draft, the rules in their order, levels, and the last gate."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import TypeAlias
 
 from anabranch.errors import PlanningError
-from anabranch.language.aggregate import UserAggregate
-from anabranch.language.expression import columns_of, type_of
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Node,
-    Project,
-    Stream,
-    Union,
-    streams_of,
-)
-from anabranch.language.window import CountWindow, Everything
-from anabranch.operators.functions import ordered_by_time, partials_for
-from anabranch.operators.stateless import Select, Where, branch, needed
-from anabranch.partitioning.choice import Choice
+from anabranch.language.graph import Node, Stream, streams_of
+from anabranch.language.window import Everything
+from anabranch.operators.partials import SEQ
 from anabranch.plan.check import check_plan
-from anabranch.plan.placing import Placer
-from anabranch.plan.subquery import Output, Path, Plan, Stateful, StreamPlan, Subquery
-from anabranch.routing.hashing import hashable
+from anabranch.plan.columns import columns_read
+from anabranch.plan.draft import PLAIN, Aims, Draft, draft
+from anabranch.plan.rules.absorb_unions import absorb_unions
+from anabranch.plan.rules.exchange_each import exchange_each
+from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
+from anabranch.plan.rules.gather_results import gather_results
+from anabranch.plan.rules.push_selections import push_selections
+from anabranch.plan.rules.push_suited import push_suited
+from anabranch.plan.rules.split_aggregates import split_aggregates
+from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan, Subquery
 
+Rule: TypeAlias = Callable[[Draft, Aims], Draft]
 
-@dataclass
-class _Compiler:
-    placer: Placer
-    subqueries: dict[str, Subquery] = field(default_factory=dict)
-    by_signature: dict[str, str] = field(default_factory=dict)
-    user_aggregates: dict[str, UserAggregate] = field(default_factory=dict)
+RULES: tuple[Rule, ...] = (
+    # First, so that stateful operators become neighbours of each other and of the streams.
+    push_selections,
+    # After the selections, which may stand on a union, and before anything asks who reads whom.
+    absorb_unions,
+    # The plan that is right whatever the partitioning: the rules below only save exchanges.
+    exchange_each,
+    # Before fusing, which takes exchanges as they are.
+    push_suited,
+    fuse_neighbours,
+    # Last of those that look at operators: only what is behind an exchange is worth splitting.
+    split_aggregates,
+    # Only outputs are left to change.
+    gather_results,
+)
 
-    def paths(self, node: Node, query: str) -> tuple[Path, ...]:
-        match node:
-            case Stream():
-                return (Path(node.name),)
-            case Filter():
-                step = Where(node.predicate)
-                return tuple(path.then(step) for path in self.paths(node.input, query))
-            case Branch():
-                where = branch(node.predicates, node.index)
-                return tuple(path.then(where) for path in self.paths(node.input, query))
-            case Project():
-                select = Select(node.columns)
-                return tuple(path.then(select) for path in self.paths(node.input, query))
-            case Union():
-                return tuple(path for part in node.parts for path in self.paths(part, query))
-            case Aggregate() | History():
-                return (Path(self.subquery(node, query)),)
-        raise PlanningError(f"There is no plan for '{node}' yet.")
-
-    def subquery(self, node: Stateful, query: str) -> str:
-        for user in (part.call.user for part in node.aggregates):
-            if user and self.user_aggregates.setdefault(user.name, user) is not user:
-                raise PlanningError(
-                    f"Query '{query}' uses a second, different aggregate called '{user.name}': "
-                    "give each its own name."
-                )
-        known = self.by_signature.get(node.signature)
-        if known:
-            return known
-        paths = self.paths(node.input, query)
-        for key in node.keys:
-            kind = type_of(key.expression, node.input.schema, f"GROUP BY {key}")
-            if not hashable(kind):
-                raise PlanningError(
-                    f"Query '{query}' groups by '{key}', which is a {kind}: such a value cannot be "
-                    "hashed. Group by a field of it, or cast it to a string."
-                )
-        name = self._name(query)
-        placing = self.placer.place(
-            name, node, [self.subqueries.get(path.origin) for path in paths]
-        )
-        self.by_signature[node.signature] = name
-        self.subqueries[name] = Subquery(
-            name, node, paths, placing.level, "", placing.home, placing.terms
-        )
-        return name
-
-    def _name(self, query: str) -> str:
-        """The query's name with `@` (streams and queries cannot have it), numbered if it has several."""
-        taken = sum(name.split("@")[0] == query for name in self.subqueries)
-        return f"{query}@{taken + 1}"
+STRATEGIES: Mapping[str, Collection[Rule]] = {
+    "subquery": RULES,
+    # Every site works on the whole query; rows are exchanged before each stateful operator.
+    "query": [rule for rule in RULES if rule not in (push_suited, fuse_neighbours)],
+    # Every operator, stateless ones too, has sites of its own.
+    "operator": [exchange_each, split_aggregates, gather_results],
+}
 
 
 def compile_queries(
     streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
-    allow_unbounded: bool, whole: Collection[str] = (), choice: Choice | None = None,
+    allow_unbounded: bool, whole: Collection[str] = (), aims: Aims = PLAIN,
+    strategy: str = "subquery",
 ) -> Plan:  # fmt: skip
     """The plan of a query set; streams that no query reads are left out.
 
-    Of the streams in `whole` every column is read, of the others only what the queries need. With a
-    `choice` of how streams are partitioned, subqueries that it suits need no exchange between them.
+    Of the streams in `whole` every column is read, of the others only what the queries need.
     """
     if not queries:
         raise PlanningError("There is no query to run: add one with session.query(name, ...).")
-    compiler = _Compiler(Placer(choice))
-    outputs = tuple(
-        Output(name, compiler.paths(node, name), node.schema) for name, node in queries.items()
+    made = draft(queries)
+    _check_bounded(made, allow_unbounded)
+    for rule in STRATEGIES[strategy]:
+        made = rule(made, aims)
+    components = _components(queries)
+    read, wanted = columns_read(made)
+    subqueries = {
+        part.name: replace(
+            part,
+            component=components[min(streams_of(part.node))],
+            columns=tuple(sorted(read[part.name] - {SEQ})),
+        )
+        for part in _levelled(made)
+    }
+    used = sorted(set().union(*(streams_of(node) for node in queries.values())))
+    plans = {
+        name: _stream(
+            streams[name], lateness[name], components[name], subqueries,
+            wanted.get(name, set()) | (set(streams[name].schema) if name in whole else set()),
+        )
+        for name in used
+    }  # fmt: skip
+    _check_clocks(plans, components)
+    plan = Plan(
+        plans, subqueries, made.outputs, _identity(streams, queries, lateness, subqueries, used)
     )
-    for subquery in compiler.subqueries.values():
+    check_plan(plan)
+    return plan
+
+
+def _check_bounded(made: Draft, allow_unbounded: bool) -> None:
+    for subquery in made.subqueries.values():
         unbounded = isinstance(getattr(subquery.node, "window", None), Everything)
         if unbounded and not allow_unbounded:
             raise PlanningError(
-                f"Query '{subquery.name.split('@')[0]}' aggregates without a window, so its state "
-                "would grow for ever. Group by a window of the ordered attribute, or accept it "
-                "with the setting allow_unbounded_state=True."
+                f"Query '{subquery.query}' aggregates without a window, so its state would grow for "
+                "ever. Group by a window of the ordered attribute, or accept it with the setting "
+                "allow_unbounded_state=True."
             )
-    components = _components(queries)
-    subqueries = {
-        name: replace(part, component=components[min(streams_of(part.node))])
-        for name, part in compiler.subqueries.items()
-    }
-    used = sorted(set().union(*(streams_of(node) for node in queries.values())))
+
+
+def _levelled(made: Draft) -> list[Subquery]:
+    """The subqueries with their levels: behind an exchange, one above all that they read."""
+    levels: dict[str, int] = {}
+    found = []
+    for subquery in made.subqueries.values():
+        below = max((levels[part.name] for part in made.below(subquery)), default=0)
+        opens = subquery.home not in levels
+        levels[subquery.name] = below + 1 if opens else levels[subquery.home]
+        found.append(replace(subquery, level=levels[subquery.name]))
+    return found
+
+
+def _identity(
+    streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
+    subqueries: Mapping[str, Subquery], used: list[str],
+) -> dict[str, str]:  # fmt: skip
+    """What a checkpoint of the plan belongs to."""
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
     identity |= {f"query {name}": node.signature for name, node in queries.items()}
-    identity |= {
+    return identity | {
         f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
+        f"{', in lanes' if part.spread == BY_LANE else ''}"
         for name, part in subqueries.items()
     }
-    plans = {
-        name: _stream(streams[name], lateness[name], components[name], subqueries, outputs, whole)
-        for name in used
-    }
-    _check_clocks(plans, components)
-    plan = Plan(plans, subqueries, outputs, identity)
-    check_plan(plan)
-    return plan
 
 
 def _describe(stream: Stream, lateness: int) -> str:
@@ -172,41 +162,17 @@ def _check_clocks(plans: Mapping[str, StreamPlan], components: Mapping[str, str]
 
 def _stream(
     stream: Stream, lateness: int, component: str, subqueries: Mapping[str, Subquery],
-    outputs: tuple[Output, ...], whole: Collection[str],
+    columns: set[str],
 ) -> StreamPlan:  # fmt: skip
     assert stream.ordered
-    columns = set(stream.schema) if stream.name in whole else {stream.ordered.column}
-    numbered = False
-    for subquery in subqueries.values():
-        for path in subquery.paths:
-            if path.origin == stream.name:
-                columns |= needed(path.steps, _wanted(subquery.node))
-                numbered |= needs_order(subquery.node)
-    for output in outputs:
-        for path in output.paths:
-            if path.origin == stream.name:
-                columns |= needed(path.steps, output.schema)
+    columns = columns | {stream.ordered.column}
+    lanes = (
+        part.home
+        for part in subqueries.values()
+        if part.spread == BY_LANE and any(path.origin == stream.name for path in part.paths)
+    )
     return StreamPlan(
         stream.name, stream.schema, stream.ordered, lateness,
-        tuple(name for name in stream.schema if name in columns), component, numbered,
+        tuple(name for name in stream.schema if name in columns), component, SEQ in columns,
+        next(lanes, None),
     )  # fmt: skip
-
-
-def needs_order(node: Stateful) -> bool:
-    """Whether the operator depends on the order of rows beyond their time."""
-    if isinstance(node, History) or isinstance(node.window, CountWindow):
-        return True
-    return ordered_by_time(partials_for(node.aggregates))
-
-
-def _wanted(node: Stateful) -> set[str]:
-    """The columns a stateful operator reads."""
-    wanted = {name for key in node.keys for name in columns_of(key.expression)}
-    for aggregate in node.aggregates:
-        for argument in aggregate.call.arguments:
-            wanted |= set(columns_of(argument))
-    if node.input.ordered:
-        wanted.add(node.input.ordered.column)
-    if isinstance(node, History):
-        wanted |= set(node.input.schema)
-    return wanted

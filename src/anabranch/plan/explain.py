@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+
+from anabranch.partitioning.choice import Choice
 from anabranch.plan.subquery import Path, Plan
 from anabranch.settings import Settings
 
 
-def explain_plan(plan: Plan, sites: int, settings: Settings) -> str:
-    """Streams, subqueries with their partitioning and inputs, and outputs."""
+def explain_plan(plan: Plan, sites: int, settings: Settings, choice: Choice) -> str:
+    """Streams, subqueries with their partitioning and inputs, outputs, and why they are so."""
     lines = ["streams"]
     for stream in plan.streams.values():
         lines.append(
@@ -34,6 +37,9 @@ def explain_plan(plan: Plan, sites: int, settings: Settings) -> str:
     for output in plan.outputs:
         lines.append(f"  {output.query}: {', '.join(output.schema)}")
         lines += [f"    from {_path(path)}" for path in output.paths]
+    used = "used" if settings.strategy == "subquery" else "with the setting strategy='subquery'"
+    lines.append(f"one partitioning for all ({used})")
+    lines.append(textwrap.indent(choice.explain(), "  "))
     return "\n".join(lines)
 
 

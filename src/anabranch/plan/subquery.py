@@ -1,26 +1,32 @@
 """The compiled plan: subqueries, the paths rows take to them, and what leaves to the sinks.
 
-A subquery is one stateful operator; the stateless steps before it run where the rows come from, at the
-splitter. Level 0 are the streams; a subquery stands one level above the highest it reads from.
+A subquery is one operator, partitioned over sites; stateless steps before it run where the rows come
+from, at the splitter. Level 0 are the streams; a subquery stands one level above the highest it reads
+from, or on the level of those it shares an exchange with.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import polars as pl
 
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Aggregate, History, Ordered
+from anabranch.language.graph import Aggregate, Branch, Filter, History, Node, Ordered, Project
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.history import OrderedAggregate
+from anabranch.operators.passing import Passing
 from anabranch.operators.session import SessionAggregate
-from anabranch.operators.stateless import Step
+from anabranch.operators.stateless import Select, Step, Where, branch
 
 Stateful: TypeAlias = Aggregate | History
+
+EVENLY, BY_TERMS, BY_LANE = "evenly", "terms", "lane"
+"""How rows are spread over partitions: in turn, by the hash of terms, or as the stream comes."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,28 @@ class Path:
     origin: str
     steps: tuple[Step, ...] = ()
 
-    def then(self, step: Step) -> Path:
-        return Path(self.origin, (*self.steps, step))
+    def then(self, *steps: Step) -> Path:
+        return Path(self.origin, (*self.steps, *steps))
+
+
+@dataclass(frozen=True, eq=False)
+class Gather(Node):
+    """The results of a query, brought together on one site."""
+
+    input: Node
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "schema", self.input.schema)
+        object.__setattr__(self, "ordered", self.input.ordered)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return "GATHER"
 
 
 @dataclass(frozen=True)
@@ -46,42 +72,77 @@ class StreamPlan:
     component: str
     numbered: bool
     """Whether rows carry their arrival number."""
+    home: str | None = None
+    """The exchange whose partitions its lanes are, if it comes partitioned as that one wants it."""
 
 
 @dataclass(frozen=True)
 class Subquery:
-    """A stateful operator, partitioned over the sites."""
+    """An operator, partitioned over the sites."""
 
     name: str
-    node: Stateful
+    node: Node
     paths: tuple[Path, ...]
-    level: int
-    component: str
-    home: str
+    query: str
+    """The query it was first met in."""
+    home: str = ""
     """The subquery that opened the exchange this one belongs to: they have one partition map."""
-    terms: tuple[Expression, ...]
+    terms: tuple[Expression, ...] = ()
     """What rows are partitioned by, over the node's input: functions of its keys."""
+    spread: str = BY_TERMS
+    level: int = 0
+    component: str = ""
+    combines: bool = False
+    """Whether senders may sub-aggregate for it; they do where it shrinks the rows."""
+    columns: tuple[str, ...] = ()
+    """What it reads of its input."""
 
+    @property
+    def stateful(self) -> bool:
+        return isinstance(self.node, Stateful)
+
+    @functools.cached_property
     def operator(self) -> Operator:
-        if isinstance(self.node, History) or isinstance(self.node.window, CountWindow):
-            return OrderedAggregate(self.node)
-        if isinstance(self.node.window, SessionGap):
-            return SessionAggregate(self.node)
-        return WindowedAggregate(self.node)
+        if isinstance(self.node, Stateful):
+            return operator_of(self.node)
+        return Passing(self.columns, steps_of(self.node), self.node.schema)
 
     @property
     def partitioning(self) -> tuple[str, ...]:
         """The partitioning set, as text; empty when there is a single group."""
         return tuple(map(str, self.terms))
 
-    @property
+    @functools.cached_property
     def partitioned_by_keys(self) -> bool:
         """Whether the terms are the keys as they are, so that one hash does for both."""
-        return self.partitioning == tuple(str(key.expression) for key in self.node.keys)
+        keys = self.node.keys if isinstance(self.node, Stateful) else ()
+        return self.partitioning == tuple(str(key.expression) for key in keys)
 
     def watermark(self, source: int | None) -> int | None:
         """The watermark of this subquery's input, given that of the streams."""
-        return self.node.input.ordered.watermark(source) if self.node.input.ordered else source
+        ordered = self.node.inputs[0].ordered
+        return ordered.watermark(source) if ordered else source
+
+
+def operator_of(node: Stateful) -> Operator:
+    """What does the work of a stateful node."""
+    if isinstance(node, History) or isinstance(node.window, CountWindow):
+        return OrderedAggregate(node)
+    if isinstance(node.window, SessionGap):
+        return SessionAggregate(node)
+    return WindowedAggregate(node)
+
+
+def steps_of(node: Node) -> tuple[Step, ...]:
+    """A stateless node as steps; none for a union, which only brings rows together."""
+    match node:
+        case Filter():
+            return (Where(node.predicate),)
+        case Branch():
+            return (branch(node.predicates, node.index),)
+        case Project():
+            return (Select(node.columns),)
+    return ()
 
 
 @dataclass(frozen=True)
@@ -106,14 +167,6 @@ class Plan:
     @property
     def levels(self) -> int:
         return max((subquery.level for subquery in self.subqueries.values()), default=0)
-
-    def receives(self, subquery: Subquery) -> bool:
-        """Whether rows come to it through an exchange, and not only from its own site."""
-        levels = [
-            self.subqueries[path.origin].level if path.origin in self.subqueries else 0
-            for path in subquery.paths
-        ]
-        return min(levels) < subquery.level
 
     def at_level(self, level: int) -> list[Subquery]:
         return [subquery for subquery in self.subqueries.values() if subquery.level == level]

@@ -95,14 +95,14 @@ class Parcel:
         return b"".join([_LENGTH.pack(len(header)), header, b"\0" * padding, *bodies])
 
 
-def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[str, Frame]]]:
-    """The report of a parcel and its frames; the frames share the parcel's memory."""
+def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[str, Frame, int]]]:
+    """The report of a parcel, and its frames with their bytes; they share the parcel's memory."""
     (length,) = _LENGTH.unpack_from(parcel)
     header = msgspec.msgpack.decode(parcel[_LENGTH.size : _LENGTH.size + length], type=ParcelHeader)
     return header.report, _frames(parcel, header, length)
 
 
-def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[str, Frame]]:
+def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[str, Frame, int]]:
     start = _LENGTH.size + length
     start += -start % 64
     buffer = pa.py_buffer(parcel)
@@ -111,7 +111,7 @@ def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[
         start += frame.size
         rows = pl.from_arrow(table)
         assert isinstance(rows, pl.DataFrame)
-        yield frame.subquery, Frame(rows, frozenset(frame.narrowed))
+        yield frame.subquery, Frame(rows, frozenset(frame.narrowed)), frame.size
 
 
 def to_ipc(frame: pl.DataFrame) -> pa.Buffer:

@@ -8,7 +8,7 @@ sorted by locator are grouped by partition.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,11 @@ class PartitionMap:
     def partitions(self) -> int:
         return len(self.sites)
 
+    @property
+    def span(self) -> int:
+        """The number of sites that have partitions."""
+        return len(set(self.sites))
+
     def owned_by(self, site: int) -> list[tuple[int, int]]:
         """The ranges of partitions of a site, as [first, end) pairs."""
         return ranges(p for p, owner in enumerate(self.sites) if owner == site)
@@ -53,6 +58,25 @@ def even_map(partitions: int, sites: int) -> PartitionMap:
     (0, 0, 1, 1)
     """
     return PartitionMap(tuple(p * sites // partitions for p in range(partitions)))
+
+
+def place_lanes(known: Mapping[str, int], lanes: Iterable[str], partitions: int) -> dict[str, int]:
+    """The partition of each lane: known ones stay, the first ones lie evenly, later ones between them.
+
+    >>> first = place_lanes({}, ["a", "b", "c"], 12)
+    >>> first, place_lanes(first, ["b", "d"], 12)["d"]
+    ({'a': 0, 'b': 4, 'c': 8}, 2)
+    """
+    new = [lane for lane in lanes if lane not in known]
+    if not known:
+        return {lane: at * partitions // len(new) for at, lane in enumerate(new)}
+    placed = dict(known)
+    for lane in new:
+        taken = sorted({*placed.values(), partitions})
+        ends = [*taken[1:], taken[0] + partitions]
+        gap, start = max((end - start, -start) for start, end in zip(taken, ends, strict=True))
+        placed[lane] = (-start + gap // 2) % partitions
+    return placed
 
 
 def partition_of(hashes: np.ndarray, partitions: int) -> np.ndarray:

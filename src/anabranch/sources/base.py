@@ -52,6 +52,10 @@ class Piece(Protocol):
     def label(self) -> str:
         """What to call it in messages, e.g. the path of a file."""
 
+    @property
+    def lane(self) -> str | None:
+        """The part of the stream it belongs to, if the stream comes partitioned."""
+
     def read(self, columns: Sequence[str], salvage: bool) -> Reading:
         """The rows, in order. With `salvage`, good rows of a broken file are kept."""
 
@@ -77,10 +81,24 @@ class Offer:
     """Rows or files known to wait behind this offer."""
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Some rows of a stream, for estimates before anything has run."""
+
+    rows: pl.DataFrame
+    per_epoch: float
+    """About how many rows an epoch will have."""
+    lanes: pl.Series | None = None
+    """The lane of each row, if the stream comes partitioned."""
+
+
 class Source(Protocol):
     """The driver's side of a stream."""
 
     schema: pl.Schema
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        """About so many rows of what will come, without taking them; None if that cannot be had."""
 
     def start(self, offset: Any, available_now: bool) -> None:
         """Goes to an offset; with `available_now`, only what exists now will be offered."""

@@ -21,13 +21,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError, StateError
-from anabranch.sources.base import Limits, Offer, Reading
+from anabranch.sources.base import Limits, Offer, Reading, Sample
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
 from anabranch.state.place import Place
 from anabranch.state.store import write_whole
 
 MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
+MAX_SAMPLED_BYTES = 64 << 20
+"""Text files larger than this are not read for a sample: they are read whole or not at all."""
 RECENT = 1000
 """Names kept in the manifest before they move to a log file."""
 
@@ -46,6 +48,7 @@ class FilePiece:
     first_row: int = 0
     partial: bool = False
     """Whether there are other pieces of the same file."""
+    lane: str | None = None
 
     @property
     def weight(self) -> int:
@@ -75,11 +78,47 @@ class FileSource:
     format: str
     schema: pl.Schema
     place: Place | None = None
+    lanes: bool = False
+    """Whether the stream comes partitioned: each folder right under the path is a lane of its own."""
     _seen: set[str] = field(default_factory=set)
     _recent: list[str] = field(default_factory=list)
     _logs: list[str] = field(default_factory=list)
     _taking: list[str] = field(default_factory=list)
     _frozen: list[tuple[int, str, int]] | None = None
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
+        files = self._list()
+        first: dict[str, tuple[str, int]] = {}
+        for _, path, size in files:
+            first.setdefault(self.lane_of(path) if self.lanes else "", (path, size))
+        taken: list[pl.DataFrame] = []
+        lanes: list[str] = []
+        read = counted = 0
+        for lane, (path, size) in first.items():
+            if size > MAX_SAMPLED_BYTES and self.format != "parquet":
+                return None
+            groups = (0,) if self.format == "parquet" else None
+            found = read_file(
+                self.stream, path, self.format, self.schema, list(self.schema), groups, False
+            ).rows
+            if found is None or found.height == 0:
+                continue  # what is wrong with it is said when it is read
+            read += size if groups is None else min(size, self._size_of(path, found.height))
+            taken.append(found.head(max(1, rows // len(first))))
+            lanes += [lane] * taken[-1].height
+            counted += found.height
+        if not taken:
+            return None
+        waiting = sum(size for _, _, size in files[: limits.files])
+        per_epoch = counted * min(waiting, limits.bytes) / max(1, read)
+        named = pl.Series(lanes) if self.lanes else None
+        return Sample(pl.concat(taken), min(per_epoch, limits.rows), named)
+
+    def _size_of(self, path: str, rows: int) -> int:
+        """About how many bytes of a Parquet file hold so many of its rows."""
+        total = max(1, int(pq.read_metadata(path).num_rows))
+        return max(1, os.path.getsize(path) * rows // total)
 
     def start(self, offset: Any, available_now: bool) -> None:
         # A session may be started again, also with another checkpoint: nothing is left of before
@@ -154,9 +193,22 @@ class FileSource:
             found.append((entry.st_mtime_ns, path, entry.st_size))
         return sorted(found)
 
+    def lane_of(self, path: str) -> str:
+        """The folder right under the stream's path that a file is in."""
+        parts = Path(path).relative_to(self.path).parts
+        if len(parts) < 2:
+            raise SourceError(
+                f"Stream '{self.stream}' is said to come partitioned: each part must be a folder of "
+                f"its own under '{self.path}', but the file '{path}' is in none."
+            )
+        return parts[0]
+
     def _cut(self, path: str, size: int, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
         """A file as pieces for several tasks, and its rows as far as they are known."""
-        whole = FilePiece(self.stream, path, self.format, self.schema, ordinal, max(size, 1))
+        lane = self.lane_of(path) if self.lanes else None
+        whole = FilePiece(
+            self.stream, path, self.format, self.schema, ordinal, max(size, 1), lane=lane
+        )
         if self.format != "parquet":
             return [whole], 0
         try:
@@ -171,7 +223,7 @@ class FileSource:
             FilePiece(
                 self.stream, path, self.format, self.schema, ordinal,
                 max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
-                tuple(range(start, end)), sum(rows[:start]), wanted > 1,
+                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane,
             )
             for start, end in itertools.pairwise(cuts)
         ], sum(rows)  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, Offer, Reading
+from anabranch.sources.base import Limits, Offer, Reading, Sample
 from anabranch.sources.generate import Generator
 
 
@@ -26,6 +26,7 @@ class GeneratorPiece:
     start: int
     count: int
     ordinal: int
+    lane: str | None = None
 
     @property
     def weight(self) -> int:
@@ -55,6 +56,11 @@ class GeneratorSource:
 
     def __post_init__(self) -> None:
         self.schema = self.generator.schema()
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        count = rows if self.total is None else min(rows, self.total)
+        per_epoch = min(self.rows_per_epoch, limits.rows, self.total or limits.rows)
+        return Sample(self.generator.rows(0, count), per_epoch) if count else None
 
     def start(self, offset: Any, available_now: bool) -> None:
         if available_now and self.total is None:

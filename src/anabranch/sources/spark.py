@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from anabranch.errors import SourceError
 from anabranch.plan.subquery import StreamPlan
-from anabranch.sources.base import Limits, Offer
+from anabranch.sources.base import Limits, Offer, Sample
 from anabranch.sources.files import FilePiece
 from anabranch.state.place import sync
 
@@ -62,6 +62,9 @@ class DataFrameSource:
         """Chooses where batches land and which columns of them are needed."""
         self._folder = folder
         self._columns = list(plan.columns) if plan else list(self.schema)
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        return None  # a streaming DataFrame gives its rows only to the query that consumes them
 
     def start(self, offset: Any, available_now: bool) -> None:
         self._consumed = -1 if offset is None else int(offset)

@@ -22,10 +22,13 @@ class StreamRecord(msgspec.Struct, kw_only=True):
     offset: Any = None
     newest: int | None = None
     rows: int = 0
+    bytes: int = 0
     late: int = 0
     bad_rows: int = 0
     bad_files: int = 0
     last_rows_at: float = 0.0
+    lanes: dict[str, int] = msgspec.field(default_factory=dict)
+    """The partitions of the parts a stream comes in, if it comes partitioned."""
 
 
 class SubqueryRecord(msgspec.Struct, kw_only=True):
@@ -35,6 +38,11 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     watermark: int | None = None
     combine: bool = False
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_out: int = 0
+    seconds: float = 0.0
+    """What an epoch takes over all sites, the last ones counting most."""
 
 
 class Manifest(msgspec.Struct, kw_only=True):
@@ -53,6 +61,8 @@ class Manifest(msgspec.Struct, kw_only=True):
     results: dict[str, str] = msgspec.field(default_factory=dict)
     ordinal: int = 0
     ended: bool = False
+    partitioning: list[str] | None = None
+    """The axes that the streams' partitioning was chosen to have when the run first started."""
 
     def files(self) -> set[str]:
         """The segment files this manifest needs."""

@@ -50,8 +50,7 @@ class Store:
 
     def latest(self) -> Manifest | None:
         """The manifest of the last committed epoch."""
-        names = self._names()
-        return self._read(names[-1]) if names else None
+        return read_latest(self.place)
 
     def commit(self, manifest: Manifest) -> None:
         """Makes an epoch count: from here on it has happened."""
@@ -88,6 +87,16 @@ class Store:
 
     def _names(self) -> list[str]:
         return self.place.names("manifests", ".json")
+
+
+def read_latest(place: Place) -> Manifest | None:
+    """The manifest of the last committed epoch; a run may be writing on in the meantime."""
+    while names := place.names("manifests", ".json"):
+        try:
+            return decode(place.read(names[-1]), f"{place}/{names[-1]}")
+        except FileNotFoundError:
+            continue  # cleared away by the run since it was listed: there is a newer one
+    return None
 
 
 def write_whole(place: Place, name: str, data: bytes, fsync: bool) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, Offer, Reading
+from anabranch.sources.base import Limits, Offer, Reading, Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +27,7 @@ class FramePiece:
     rows: pl.DataFrame
     ordinal: int
     label: str
+    lane: str | None = None
 
     @property
     def weight(self) -> int:
@@ -58,6 +59,10 @@ class EpochSource:
                     f"Frame {number} of an EpochSource has the columns {dict(frame.schema)}; "
                     f"expected those of frame 0: {dict(self.schema)}."
                 )
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        filled = next((frame for frame in self.frames if frame.height), None)
+        return None if filled is None else Sample(filled.head(rows), filled.height)
 
     def start(self, offset: Any, available_now: bool) -> None:
         self._taken = int(offset or 0)

@@ -100,7 +100,8 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
         "compaction_share": chooser.choice([2.0, 0.0]),
         "combine_reduction": chooser.choice([0.1, 2.0, 1000.0]),
         "keep_manifests": chooser.choice([1, 2]),
-        "strategy": chooser.choice(["subquery", "operator"]),
+        "strategy": chooser.choice(["subquery", "subquery", "query", "operator"]),
+        "central": chooser.flag(0.15),
     }
     moves = chooser.integer(0, 2**31) if chooser.flag(0.8) else None
     return Trial(tuple(legs), settings, moves, close=not chooser.flag(0.1))

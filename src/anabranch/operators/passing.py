@@ -1,0 +1,52 @@
+"""Stateless work as a subquery of its own: rows arrive, meet steps, and go on.
+
+The usual place of stateless steps is the splitter before an exchange, where they cost no hop. This is
+for plans that give them sites of their own, or that bring the results of a query to one site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from anabranch.operators.base import Moment, Spread, no_results
+from anabranch.operators.stateless import Step, apply
+from anabranch.routing.frame import Frame
+from anabranch.routing.hashing import hash_columns
+from anabranch.routing.partition_map import locator, partition_of
+from anabranch.state.group import SiteState
+from anabranch.state.segment import LOCATOR, NEVER
+
+
+class Passing:
+    """Rows on their way through steps; nothing is remembered."""
+
+    combines = False
+    span = NEVER
+
+    def __init__(self, columns: Sequence[str], steps: Sequence[Step], schema: pl.Schema) -> None:
+        self.columns = columns
+        self.steps = steps
+        self.schema = schema
+
+    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
+        own = [name for name in rows.columns if name.startswith("__") and name != LOCATOR]
+        if isinstance(spread.placed, np.ndarray):
+            partition = spread.placed
+        else:
+            terms = spread.terms or ()
+            partition = partition_of(hash_columns(list(terms), rows.height), spread.partitions)
+        number = np.arange(rows.height, dtype=np.uint64)
+        wanted = rows.select(*(name for name in self.columns if name in rows.columns), *own)
+        return wanted.with_columns(pl.Series(LOCATOR, locator(partition, number)))
+
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
+
+    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        raise NotImplementedError

@@ -1,0 +1,155 @@
+"""A plan in the making: every node of the query graph a subquery of its own, in no particular place.
+
+That is the plan without any knowledge of partitioning: rows are merged before every operator. The
+rules in `rules/` turn it, one after another, into the plan that runs. Nodes with the same signature are
+drafted once, so queries that share a prefix share its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from anabranch.errors import PlanningError
+from anabranch.language.aggregate import UserAggregate
+from anabranch.language.expression import type_of
+from anabranch.language.graph import (
+    Aggregate,
+    Branch,
+    Filter,
+    History,
+    Node,
+    Project,
+    Stream,
+    Union,
+)
+from anabranch.partitioning.choice import Choice
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.plan.subquery import Output, Path, Stateful, Subquery
+from anabranch.routing.hashing import hashable
+
+KINDS: Mapping[type[Node], str] = {
+    Filter: "where", Branch: "case", Project: "select", Union: "union",
+}  # fmt: skip
+"""The stateless nodes, and what their subqueries are called where they have any."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """Subqueries, each after those it reads, and what leaves to the sinks."""
+
+    subqueries: Mapping[str, Subquery]
+    outputs: tuple[Output, ...]
+    queries: Mapping[str, Node]
+    sets: Mapping[str, PartitioningSet] = field(default_factory=dict)
+    """What the rows of each exchange are partitioned by, in terms of the streams."""
+
+    def below(self, subquery: Subquery) -> list[Subquery]:
+        """The subqueries that it reads; streams are left out."""
+        origins = dict.fromkeys(path.origin for path in subquery.paths)
+        return [self.subqueries[name] for name in origins if name in self.subqueries]
+
+    def reads_streams(self, subquery: Subquery) -> bool:
+        return any(path.origin not in self.subqueries for path in subquery.paths)
+
+    def with_subquery(self, changed: Subquery, by: PartitioningSet | None = None) -> Draft:
+        """The draft with a subquery changed or added; `by` is what its exchange is partitioned by."""
+        sets = self.sets if by is None else {**self.sets, changed.home: by}
+        return replace(self, subqueries={**self.subqueries, changed.name: changed}, sets=sets)
+
+    def without(self, name: str, instead: Callable[[Path], tuple[Path, ...]]) -> Draft:
+        """The draft without a subquery: every path from it gives way to others."""
+
+        def rerouted(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+            return tuple(
+                new for path in paths for new in (instead(path) if path.origin == name else (path,))
+            )
+
+        return replace(
+            self,
+            subqueries={
+                part.name: replace(part, paths=rerouted(part.paths))
+                for part in self.subqueries.values()
+                if part.name != name
+            },
+            outputs=tuple(replace(output, paths=rerouted(output.paths)) for output in self.outputs),
+        )
+
+
+@dataclass(frozen=True)
+class Aims:
+    """What the rules work towards."""
+
+    choice: Choice | None = None
+    """How streams are partitioned for the whole query set; None: each operator as it likes."""
+    given: PartitioningSet = field(default_factory=PartitioningSet)
+    """How streams come partitioned already."""
+    central: bool = False
+    """Whether what cannot run on the partitions, and all results, come together on one site."""
+
+
+PLAIN = Aims()
+"""No partitioning in mind."""
+
+
+def draft(queries: Mapping[str, Node]) -> Draft:
+    """The plain plan of a query set."""
+    drafter = _Drafter()
+    outputs = tuple(
+        Output(name, (Path(drafter.add(node, name)),), node.schema)
+        for name, node in queries.items()
+    )
+    return Draft(drafter.subqueries, outputs, queries)
+
+
+@dataclass
+class _Drafter:
+    subqueries: dict[str, Subquery] = field(default_factory=dict)
+    by_signature: dict[str, str] = field(default_factory=dict)
+    user_aggregates: dict[str, UserAggregate] = field(default_factory=dict)
+
+    def add(self, node: Node, query: str) -> str:
+        """The name of the stream or subquery that yields the node's rows."""
+        if isinstance(node, Stream):
+            return node.name
+        if isinstance(node, Stateful):
+            self._check_users(node, query)
+        known = self.by_signature.get(node.signature)
+        if known:
+            return known
+        paths = tuple(Path(self.add(part, query)) for part in node.inputs)
+        if isinstance(node, Stateful):
+            _check_keys(node, query)
+        elif type(node) not in KINDS:
+            raise PlanningError(f"There is no plan for '{node}' yet.")
+        name = self._name(node, query)
+        self.by_signature[node.signature] = name
+        self.subqueries[name] = Subquery(name, node, paths, query)
+        return name
+
+    def _name(self, node: Node, query: str) -> str:
+        """The query's name with `@` (streams and queries cannot have it) and a number."""
+        kind = KINDS.get(type(node), "")
+        alike = [
+            part for part in self.subqueries.values() if KINDS.get(type(part.node), "") == kind
+        ]
+        taken = sum(part.query == query for part in alike)
+        return f"{query}@{kind}{taken + 1}"
+
+    def _check_users(self, node: Aggregate | History, query: str) -> None:
+        for user in (part.call.user for part in node.aggregates):
+            if user and self.user_aggregates.setdefault(user.name, user) is not user:
+                raise PlanningError(
+                    f"Query '{query}' uses a second, different aggregate called '{user.name}': "
+                    "give each its own name."
+                )
+
+
+def _check_keys(node: Aggregate | History, query: str) -> None:
+    for key in node.keys:
+        kind = type_of(key.expression, node.input.schema, f"GROUP BY {key}")
+        if not hashable(kind):
+            raise PlanningError(
+                f"Query '{query}' groups by '{key}', which is a {kind}: such a value cannot be "
+                "hashed. Group by a field of it, or cast it to a string."
+            )

@@ -1,0 +1,128 @@
+"""Rates for the cost model: measured on a sample before the first start, or by the manifests of a run.
+
+The sample goes through the queries themselves, operators and all, in memory: what comes out of every
+node, per row that went in, is its selectivity, and the size of its rows is theirs. Windows that are
+longer than the sample look less selective than they are. Skew is measured on the sample as well: how
+the rows would lie on the sites under a partitioning set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from anabranch.errors import AnabranchError
+from anabranch.language.expression import Named
+from anabranch.language.graph import Node, Stream, Union, streams_of
+from anabranch.operators.base import END_OF_TIME, Moment, Spread
+from anabranch.operators.partials import SEQ
+from anabranch.operators.stateless import apply, compute
+from anabranch.partitioning.cost import Rates
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.tree import NeedTree
+from anabranch.plan.subquery import Stateful, operator_of, steps_of
+from anabranch.routing.frame import Frame
+from anabranch.routing.hashing import hash_columns
+from anabranch.routing.partition_map import even_map, partition_of
+from anabranch.state.group import SiteState
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
+
+
+def rates_on_sample(
+    tree: NeedTree, samples: Mapping[str, pl.DataFrame], per_epoch: Mapping[str, float]
+) -> dict[str, Rates]:
+    """The rates of all streams that have a sample, and of the nodes above such streams only."""
+    rates = {
+        name: Rates(_width(rows), rows_per_epoch=per_epoch[name])
+        for name, rows in samples.items()
+        if name in tree.streams
+    }
+    evaluator = _Evaluator(samples)
+    yielded = {name: rows.height for name, rows in samples.items()}
+    for name, node in tree.nodes.items():
+        if not streams_of(node) <= samples.keys():
+            continue
+        try:
+            rows = evaluator.rows(node)
+        except (AnabranchError, pl.exceptions.PolarsError, pa.ArrowException):
+            continue  # the run will meet it too, and can say where
+        yielded[name] = rows.height
+        if all(part in yielded for part in tree.inputs[name]):
+            received = sum(yielded[part] for part in tree.inputs[name])
+            rates[name] = Rates(_width(rows), rows.height / received if received else 0.0)
+    return rates
+
+
+def rates_of_run(tree: NeedTree, manifest: Manifest) -> dict[str, Rates]:
+    """The rates that a run has counted since its beginning, per epoch."""
+    epochs = manifest.epoch + 1
+    if epochs < 1:
+        return {}
+    rates: dict[str, Rates] = {}
+    for name, stream in manifest.streams.items():
+        if stream.rows and name in tree.streams:
+            rates[name] = Rates(stream.bytes / stream.rows, rows_per_epoch=stream.rows / epochs)
+    for name, record in manifest.subqueries.items():
+        if name in tree.needs and record.rows_out:
+            width = record.bytes_out / record.rows_out
+            rates[name] = Rates(width, rows_per_epoch=record.rows_out / epochs)
+    return rates
+
+
+def _width(rows: pl.DataFrame) -> float:
+    own = [name for name in rows.columns if name.startswith("__")]
+    return rows.drop(own).estimated_size() / max(1, rows.height)
+
+
+@dataclass
+class _Evaluator:
+    """Runs nodes over whole samples, each node once."""
+
+    samples: Mapping[str, pl.DataFrame]
+    known: dict[str, pl.DataFrame] = field(default_factory=dict)
+
+    def rows(self, node: Node) -> pl.DataFrame:
+        if node.signature not in self.known:
+            self.known[node.signature] = self._evaluate(node)
+        return self.known[node.signature]
+
+    def _evaluate(self, node: Node) -> pl.DataFrame:
+        if isinstance(node, Stream):
+            rows = self.samples[node.name]
+            return rows.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(SEQ))
+        if isinstance(node, Union):
+            names = node.schema.names()
+            return _numbered(pl.concat([self.rows(part).select(names) for part in node.parts]))
+        (below,) = (self.rows(part) for part in node.inputs)
+        if not isinstance(node, Stateful):
+            return apply(steps_of(node), below)
+        operator = operator_of(node)
+        state = SiteState(place("."), (), [(0, 1)])
+        taken = operator.intake(below, Spread(1))
+        frame = Frame(taken) if taken.height else None
+        return _numbered(operator.advance(frame, state, Moment(None, END_OF_TIME)))
+
+
+def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(SEQ))
+
+
+def skew_on_sample(
+    partitioning: PartitioningSet, samples: Mapping[str, pl.DataFrame], partitions: int, sites: int
+) -> float:
+    """How much more than its share the busiest site would get; 1 if nothing is known."""
+    worst = 1.0
+    owners = np.asarray(even_map(partitions, sites).sites)
+    for stream, rows in samples.items():
+        terms = partitioning.terms(stream)
+        if terms and rows.height:
+            named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
+            hashes = hash_columns(compute(rows, named).get_columns(), rows.height)
+            counts = np.bincount(owners[partition_of(hashes, partitions)], minlength=sites)
+            worst = max(worst, float(counts.max()) * sites / rows.height)
+    return worst

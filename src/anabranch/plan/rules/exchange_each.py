@@ -1,0 +1,33 @@
+"""Every operator gets an exchange of its own: stateful ones by their keys, the others evenly.
+
+This is always right, and the ground on which the rules after it save exchanges. Where the user asks for
+the central form, stateful operators have a single site instead, as the super-aggregates of the paper
+on query-aware partitioning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.reconcile import largest
+from anabranch.partitioning.requirement import counted_keys, need_of
+from anabranch.plan.draft import Aims, Draft
+from anabranch.plan.subquery import BY_TERMS, EVENLY, Stateful
+
+
+def exchange_each(draft: Draft, aims: Aims) -> Draft:
+    """The draft with every subquery at home in its own exchange."""
+    for subquery in draft.subqueries.values():
+        node = subquery.node
+        if not isinstance(node, Stateful):
+            alone = replace(subquery, home=subquery.name, spread=EVENLY)
+            draft = draft.with_subquery(alone, PartitioningSet())
+            continue
+        # Time would send each window elsewhere: only if there is nothing else
+        keys = counted_keys(node) or tuple(key.expression for key in node.keys)
+        alone = replace(
+            subquery, home=subquery.name, spread=BY_TERMS, terms=() if aims.central else keys
+        )
+        draft = draft.with_subquery(alone, largest(need_of(subquery.name, node)))
+    return draft

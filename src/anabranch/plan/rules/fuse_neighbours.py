@@ -1,0 +1,29 @@
+"""An operator that the exchange below it already suits runs there, without one of its own (C6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anabranch.partitioning.reconcile import compatible
+from anabranch.partitioning.requirement import need_of
+from anabranch.plan.draft import Aims, Draft
+from anabranch.plan.subquery import Stateful
+from anabranch.plan.terms import terms_over
+
+
+def fuse_neighbours(draft: Draft, aims: Aims) -> Draft:
+    """The draft with neighbours that need the same partitioning in one exchange."""
+    for name in draft.subqueries:
+        subquery = draft.subqueries[name]
+        homes = {below.home for below in draft.below(subquery)}
+        if subquery.home != name or draft.reads_streams(subquery) or len(homes) != 1:
+            continue
+        home = draft.subqueries[homes.pop()]
+        if aims.central and not home.terms:
+            draft = draft.with_subquery(replace(subquery, home=home.name))  # all groups are whole
+        elif isinstance(subquery.node, Stateful):
+            need, by = need_of(name, subquery.node), draft.sets[home.name]
+            if compatible(by, need):
+                terms = terms_over(subquery.node, need, by)
+                draft = draft.with_subquery(replace(subquery, home=home.name, terms=terms))
+    return draft

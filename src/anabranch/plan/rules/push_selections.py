@@ -1,0 +1,28 @@
+"""Selections and projections move below the merge: they run where the rows come from.
+
+They take every partitioning, so there is no reason to send what they drop; and with them out of the
+way, operators that the partitioning suits can follow (Q6). A filter behind an operator becomes part of
+its splitter in the same way (C6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from anabranch.language.graph import Branch, Filter, Project
+from anabranch.plan.draft import Aims, Draft
+from anabranch.plan.subquery import Path, Subquery, steps_of
+
+
+def push_selections(draft: Draft, aims: Aims) -> Draft:
+    """The draft without selections and projections of their own."""
+    for subquery in list(draft.subqueries.values()):
+        if isinstance(subquery.node, (Filter, Branch, Project)):
+            # As it stands by now: those below it have been pushed already
+            draft = draft.without(subquery.name, _below(draft.subqueries[subquery.name]))
+    return draft
+
+
+def _below(subquery: Subquery) -> Callable[[Path], tuple[Path, ...]]:
+    steps = steps_of(subquery.node)
+    return lambda path: tuple(origin.then(*steps, *path.steps) for origin in subquery.paths)

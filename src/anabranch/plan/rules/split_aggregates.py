@@ -1,0 +1,23 @@
+"""Aggregates behind an exchange become a sub-aggregate at each sender and a super-aggregate (Q6).
+
+WHERE has moved below with the selections, HAVING stays above: it needs whole groups. Senders make
+sub-aggregates only where the last epoch has shown that it shrinks the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from anabranch.plan.draft import Aims, Draft
+
+
+def split_aggregates(draft: Draft, aims: Aims) -> Draft:
+    """The draft with every aggregate marked whose senders may sub-aggregate."""
+    for subquery in draft.subqueries.values():
+        below = draft.below(subquery)
+        received = draft.reads_streams(subquery) or any(
+            part.home != subquery.home for part in below
+        )
+        if received and subquery.operator.combines:
+            draft = draft.with_subquery(replace(subquery, combines=True))
+    return draft

@@ -1,0 +1,63 @@
+"""Sinks from what a user may give for one: a folder, a word, a function, or a sink itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import PlanningError, SettingsError
+from anabranch.sinks.base import Sink
+from anabranch.sinks.driver import ConsoleSink, ForeachSink, MemorySink
+from anabranch.sinks.files import FileSink
+
+
+def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
+    """The sink of each query."""
+    made = {query: _make(query, sink) for query, sink in given.items()}
+    _check_folders(made)
+    return made
+
+
+def _make(query: str, sink: Any) -> Sink:
+    if sink == "console":
+        return ConsoleSink(query=query)
+    if sink == "memory":
+        return MemorySink()
+    if isinstance(sink, (str, Path)):
+        require_folder(f"The sink of '{query}'", sink)
+        return FileSink(Path(sink).absolute())
+    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
+        require_folder(f"The sink of '{query}'", sink["path"])
+        return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
+    if hasattr(sink, "publish"):
+        return sink  # type: ignore[no-any-return]
+    if callable(sink):
+        return ForeachSink(sink)
+    raise SettingsError(
+        f"The sink of '{query}' is a {type(sink).__name__}; expected a folder, "
+        "{'path': folder, 'format': 'csv'}, 'console', 'memory', a function of "
+        "(arrow_table, epoch) or a sink of anabranch.sinks."
+    )
+
+
+def _check_folders(sinks: Mapping[str, Sink]) -> None:
+    """Two queries in one folder would take each other's parts for their own."""
+    taken: dict[Path, str] = {}
+    for query, sink in sorted(sinks.items()):
+        if isinstance(sink, FileSink):
+            other = taken.setdefault(sink.folder.absolute(), query)
+            if other != query:
+                raise PlanningError(
+                    f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "
+                    "give each its own."
+                )
+
+
+def require_folder(what: str, path: str | Path) -> None:
+    """Refuses an address where a folder of this machine is wanted."""
+    if "://" in str(path):
+        raise SettingsError(
+            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
+            "anabranch.sinks.spark.SparkSink."
+        )

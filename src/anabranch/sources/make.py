@@ -1,0 +1,90 @@
+"""Sources from what a user may give for one, and what is remembered of a registered stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
+from anabranch.language.expression import TYPES
+from anabranch.language.graph import Ordered, Stream
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.sources.base import Source
+from anabranch.sources.generate import Generator
+from anabranch.sources.generator import GeneratorSource
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A stream of a session: its node, where it comes from, and what to do with odd rows."""
+
+    node: Stream
+    source: Source
+    lateness: int
+    on_bad: str
+    on_late: str
+    given: PartitioningSet
+    """How it comes partitioned already, in the terms of its columns."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every column must be read: what is kept aside is to be fed in again."""
+        return "dead-letter" in (self.on_bad, self.on_late)
+
+
+def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise SettingsError(f"{what} is '{value}'; expected one of {', '.join(choices)}.")
+
+
+def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:
+    if schema is None or isinstance(schema, pl.Schema):
+        return schema
+    for column, kind in schema.items():
+        if kind not in TYPES:
+            raise SourceError(
+                f"Stream '{stream}', column '{column}': there is no type '{kind}'."
+                f"{suggest(str(kind), TYPES)}"
+            )
+    return pl.Schema({column: TYPES[kind] for column, kind in schema.items()})
+
+
+def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) -> Ordered:
+    if column not in schema:
+        raise LanguageError(
+            f"Stream '{stream}': the ordered attribute '{column}' is not a column."
+            f"{suggest(column, schema)}"
+        )
+    kind = schema[column]
+    if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+        raise LanguageError(
+            f"Stream '{stream}': the ordered attribute '{column}' counts nanoseconds; time is kept in "
+            'microseconds here. Give schema= with "timestamp" for it, or convert it before.'
+        )
+    if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
+        raise LanguageError(
+            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
+            "or a timestamp."
+        )
+    return Ordered(column, isinstance(kind, pl.Datetime))
+
+
+def make_generator(
+    stream: str, kind: str | Generator, options: Mapping[str, Any], rows: int | None,
+    rate: int | None,
+) -> Source:  # fmt: skip
+    per_epoch = dict(options)
+    extra = {k: per_epoch.pop(k) for k in ("rows_per_epoch",) if k in per_epoch}
+    if isinstance(kind, str):
+        known = Generator.__dataclass_fields__
+        for option in per_epoch:
+            if option not in known:
+                raise SourceError(
+                    f"Stream '{stream}': a generator has no option '{option}'."
+                    f"{suggest(option, [*known, 'rows', 'rate', 'rows_per_epoch'])}"
+                )
+        kind = Generator(kind, **per_epoch)
+    return GeneratorSource(kind, rows, rate, **extra)

@@ -1,0 +1,60 @@
+"""Sites in proportion to cost: balanced whatever the numbers, and given again when costs change."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch import Session
+from anabranch.routing.allot import allot, allot_whole, busiest
+from anabranch.routing.partition_map import even_map
+
+
+@given(
+    costs=st.lists(st.floats(0.01, 100), min_size=1, max_size=6),
+    sites=st.integers(1, 12),
+    each=st.integers(20, 60),
+)
+def test_every_site_has_the_same_to_do(costs: list[float], sites: int, each: int) -> None:
+    named = {f"x{at}": cost for at, cost in enumerate(costs)}
+    partitions = dict.fromkeys(named, each * sites)
+    maps = allot(named, partitions, sites)
+    share = sum(costs) / sites
+    # A partition is the least that can be given: each exchange may be off by one at each border
+    grain = 2 * max(costs) / (each * sites) * len(costs)
+    assert busiest(named, maps, sites) <= share + grain
+    owners = [site for one in maps.values() for site in one.sites]
+    assert owners == sorted(owners)
+
+
+def test_a_single_exchange_has_all_sites_evenly() -> None:
+    assert allot({"x": 3.0}, {"x": 96}, 3)["x"] == even_map(96, 3)
+
+
+def test_whole_sites_leave_capacity_unused() -> None:
+    costs = {"a": 2.0, "b": 1.0}
+    maps = allot_whole(costs, {"a": 8, "b": 8}, 5)
+    assert set(maps["a"].sites) == {0, 1, 2}
+    assert set(maps["b"].sites) == {3}
+    many = allot_whole(dict.fromkeys("abcd", 1.0), dict.fromkeys("abcd", 4), 2)
+    assert [set(one.sites) for one in many.values()] == [{0}, {1}, {0}, {1}]
+
+
+def test_a_light_exchange_needs_few_sites() -> None:
+    """Measured while running: the query over a hundredth of the rows does not keep all sites."""
+    session = Session.in_process(4, {"strategy": "subquery", "max_rows_per_epoch": 20_000})
+    session.stream(
+        "tcp", generator="packets", rows=200_000, ordered="time", rows_per_second=1000, keys=400
+    )
+    session.query("flows", "SELECT tb, srcIP, destIP, COUNT(*) AS c, SUM(len) AS b, MAX(len) AS m "
+                           "FROM tcp GROUP BY time/60 AS tb, srcIP, destIP")  # fmt: skip
+    session.query("few", "SELECT tb, srcPort, COUNT(*) AS c FROM tcp WHERE destPort < 0 "
+                         "GROUP BY time/60 AS tb, srcPort")  # fmt: skip
+    plan = session.plan()
+    assert plan.subqueries["flows@1"].home != plan.subqueries["few@1"].home
+    run = session.start(sinks={"flows": "memory", "few": "memory"}, at_end="close")
+    assert run.await_termination(120)
+    maps = run._checkpoint.maps
+    assert len(set(maps["few@1"].sites)) < 4
+    assert set(maps["flows@1"].sites) == {0, 1, 2, 3}
+    assert run.results("flows")["c"].sum() == 200_000
