@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from anabranch.errors import AnabranchError, LanguageError, SettingsError, Sourc
 from anabranch.language.expression import TYPES, type_of
 from anabranch.language.text import read_expression
 from anabranch.sinks.files import FileSink
+from anabranch.sources.generate import Generator
 from anabranch.spec import Spec, read_spec
 from anabranch.spec.sql_stream import SQL_TYPES
 
+ROOT = Path(__file__).parents[2]
 STREAM = "CREATE STREAM tcp ORDERED BY time WITH (generator = 'packets', rows = 1000);\n"
 FLOWS = """\
 CREATE QUERY flows AS
@@ -121,7 +124,7 @@ def test_types_are_those_of_cast(name: str) -> None:
     assert type_of(read_expression(f"CAST(NULL AS {name})", {}), {}, "") == TYPES[SQL_TYPES[name]]
 
 
-def test_the_split_of_a_stream_reaches_the_session(
+def test_partitioning_expressions_reach_the_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {}
@@ -289,3 +292,21 @@ def test_commands_take_sql_files(tmp_path: Path) -> None:
     assert (told.exit_code, told.stdout) == (1, "")
     assert len(told.stderr.splitlines()) == 1
     assert f"{path}, line 4, column 36: query 'flows': column 'srcIPP' is not found." in told.stderr
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/guide.md"])
+def test_files_in_the_documents_can_be_planned(
+    document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data/tcp").mkdir(parents=True)
+    Generator("packets").rows(0, 10).write_parquet(tmp_path / "data/tcp/a.parquet")
+    text = (ROOT / document).read_text()
+    blocks = [
+        block
+        for block in re.findall(r"```sql\n(.*?)```", text, flags=re.S)
+        if "CREATE STREAM" in block
+    ]
+    assert blocks
+    for block in blocks:
+        assert spec_of(tmp_path, block).session(in_process=True).plan().outputs

@@ -1,4 +1,4 @@
-"""CREATE STREAM: the columns, the ordered attribute, the split that comes with it, the options."""
+"""CREATE STREAM: the columns, the ordered attribute, the partitioning expressions, the options."""
 
 from __future__ import annotations
 
