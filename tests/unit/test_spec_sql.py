@@ -56,7 +56,7 @@ SQL = """\
 CREATE STREAM tcp ORDERED BY time LATENESS 3
   WITH (generator = 'packets', rows = 6_000, rows_per_second = 20, skew = 'zipf', exponent = 1.2,
         disorder = 3, on_late = 'count');
-create query top as select tb, max(cnt) as most, 'a;b' as word from flows group by tb;
+create query top as select tb, max(cnt) as most, 'a;b;' as word from flows group by tb;
 /* read before
    it is there; */
 CREATE VIEW flows AS
@@ -74,7 +74,7 @@ streams:
         on_late: count, ordered: time, lateness: 3}
 queries:
   flows: SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP
-  top: SELECT tb, max(cnt) AS most, 'a;b' AS word FROM flows GROUP BY tb
+  top: SELECT tb, max(cnt) AS most, 'a;b;' AS word FROM flows GROUP BY tb
   ever: {sql: "SELECT srcIP, COUNT(*) AS c FROM tcp GROUP BY srcIP", emit: update}
 sinks: {top: {path: out/top, format: csv}, ever: out/ever}
 settings: {max_rows_per_epoch: 1000, allow_unbounded_state: true, idle_after_seconds: 2.5}
@@ -189,6 +189,9 @@ def test_partitioning_expressions_reach_the_session(
         ("rows =", "generator =", "column 64: the option 'generator' appears twice."),
         ("1000", "'many'", "line 1, column 71, rows: expected a whole number, got a text ('many')."),
         ("1000", "-x", "column 71: 'rows' needs a text, a number, TRUE, FALSE or NULL, got 'x'."),
+        ("1000", "²", "column 71: 'rows' needs a text, a number, TRUE, FALSE or NULL, got '²'."),
+        ("tcp ORD", '"tcp" "x\ny" ORD', "column 21: expected ORDERED BY, LATENESS, PARTITIONED BY, "
+         """WITH or ';', got '"x'."""),
         ("1000)", "1000", "expected ',' or ')' after the option, got the end of the statement."),
         (" WITH (generator = 'packets', rows = 1000)", "", "where do the rows come from? WITH (path"),
         ("tcp ORD", "tcp (time BIGINT) ORD", "column 19: a generated stream has columns of its own"),

@@ -73,7 +73,8 @@ class Statement:
         token = self.peek()
         if token is None:
             return "the end of the statement"
-        written = self.text[token.start : token.end + 1]
+        # A quote left open makes a word of half the file
+        written = self.text[token.start : token.end + 1].split("\n")[0]
         return written if written.startswith("'") else f"'{written}'"
 
     def expected(self, what: str, known: Collection[str] = ()) -> SettingsError:
@@ -118,7 +119,7 @@ class Statement:
         token = self.peek()
         kind = token.token_type if token else None
         of: Any
-        if token and kind == TokenType.NUMBER:
+        if token and kind == TokenType.NUMBER and token.text.isascii():
             of = sign * (int(token.text) if token.text.isdigit() else float(token.text))
         elif token and kind == TokenType.HEX_STRING:
             of = sign * int(token.text, 16)
