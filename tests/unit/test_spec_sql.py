@@ -247,7 +247,7 @@ def test_faults_of_the_file(tmp_path: Path, old: str, new: str, message: str) ->
          "flows -> flows."),
         ("FROM tcp", "FROM tcp WHERE len", "line 2, column 14: WHERE len: expected a condition"),
         ("srcIP;", "srcIP -- é; 'x\nLIMIT 5;", "line 5, column 7: query 'flows': LIMIT has no"),
-        ("COUNT(*)", "/* 'ü; */ COUNTT(*)", "line 3, column 31: query 'flows': there is no func"),
+        ("COUNT(*)", "/* 'ü; */ COUNTT(len)", "line 3, column 31: query 'flows': there is no func"),
         (SINK, SINK + "CREATE QUERY one AS SELECT lenn FROM tcp;",
          "line 6, column 28: query 'one': column 'lenn' is not found. Did you mean 'len'?"),
         ("ORDERED BY time", "ORDERED BY tme", "line 1, column 15: Stream 'tcp': the ordered attri"),
