@@ -73,7 +73,8 @@ InProcess = Annotated[
 ]
 Ui = Annotated[bool, typer.Option("--ui", help="Open Spark's web pages while the run lasts.")]
 SpecFile = Annotated[
-    Path, typer.Argument(metavar="SPEC.yml", help="Streams, queries, sinks and settings.")
+    Path,
+    typer.Argument(metavar="FILE", help="SQL (.sql) or YAML (.yml): streams, queries, sinks."),
 ]
 
 app = typer.Typer(

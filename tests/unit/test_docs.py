@@ -37,7 +37,7 @@ def test_links_lead_somewhere(text: str, path: Path) -> None:
 def test_modules_and_folders_exist(text: str, path: Path) -> None:
     for span in code_spans(text):
         name = span.split(" ")[0].rstrip("/")
-        if re.fullmatch(r"[\w./-]+\.(py|yml|txt|toml|sh)", name) or re.fullmatch(r"\w+/", span):
+        if re.fullmatch(r"[\w./-]+\.(py|sql|yml|txt|toml|sh)", name) or re.fullmatch(r"\w+/", span):
             places = (ROOT / name, SOURCE / name, path.parent / name)
             found = any(place.exists() for place in places) or bool(
                 list(SOURCE.rglob(Path(name).name))

@@ -1,0 +1,128 @@
+"""What a specification file asks for, be it YAML or SQL: a session and a run can be made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from anabranch.engine.run import Run
+from anabranch.errors import LanguageError, suggest
+from anabranch.language.dialect import Scope, StatementDialect, offset_of, parse
+from anabranch.session import Session
+from anabranch.settings import Settings
+from anabranch.sinks.files import FileSink
+from anabranch.spec.place import Place
+
+
+class Need(Protocol):
+    """Sees to it that what a query reads is registered before it."""
+
+    def __call__(self, name: str, place: Place | None = None) -> None:
+        """With a place, a name that is neither a stream nor a query is an error there."""
+
+
+class Definition(Protocol):
+    """One definition of a file; mostly of one query."""
+
+    @property
+    def place(self) -> Place: ...
+
+    def names(self) -> Mapping[str, Place]:
+        """The queries it defines."""
+
+    def define(self, session: Session, need: Need) -> None:
+        """Gives its queries to the session."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a specification file asks for, checked as far as that goes without the streams' schemas."""
+
+    streams: dict[str, dict[str, Any]]
+    queries: dict[str, Definition]
+    sinks: dict[str, FileSink | str]
+    settings: Settings
+    run: dict[str, Any]
+    places: Mapping[str, Place]
+
+    def session(self, in_process: bool = False, ui: bool = False) -> Session:
+        """A session with the streams and queries of the file, on Spark or in this process."""
+        sites = self.run.get("sites")
+        if in_process:
+            session = Session.in_process(sites or 2, self.settings)
+        else:
+            cores = {"cores": self.run["cores"]} if "cores" in self.run else {}
+            session = Session.local(**cores, sites=sites, settings=self.settings, ui=ui)
+        for name, options in self.streams.items():
+            with self.places[name].placed():
+                session.stream(name, **options)
+        _Registrar(session, self.streams, self.queries).register_all()
+        return session
+
+    def start(self, session: Session) -> Run:
+        """Starts the queries of the file."""
+        options = {key: self.run[key] for key in self.run if key not in ("sites", "cores")}
+        return session.start(sinks=self.sinks, **options)
+
+
+def query_names(queries: Mapping[str, Definition], streams: Mapping[str, Place]) -> dict[str, str]:
+    """Every query with the key of its definition; a name stands for one thing only."""
+    names: dict[str, str] = {}
+    for key, definition in queries.items():
+        for name, place in definition.names().items():
+            kind = "stream" if name in streams else "query" if name in names else ""
+            if kind:
+                raise place.error(f"there already is a {kind} called '{name}'.")
+            names[name] = key
+    return names
+
+
+def tables_of(text: str, query: str) -> list[tuple[str, int]]:
+    """What a statement reads, apart from what it defines itself by WITH, and where it says so."""
+    tree = parse(Scope(text, {}, f"Query '{query}'"), StatementDialect)
+    own = {part.alias for part in tree.find_all(exp.CTE)}
+    tables = [table for table in tree.find_all(exp.Table) if table.name not in own]
+    return [(table.name, offset_of(table) or 0) for table in tables]
+
+
+class _Registrar:
+    """Registers queries after those they read, in whatever order the file has them."""
+
+    def __init__(
+        self, session: Session, streams: Collection[str], queries: Mapping[str, Definition]
+    ) -> None:
+        self._session = session
+        self._streams = streams
+        self._queries = queries
+        self._names = query_names(queries, {})
+        self._under_way: list[str] = []
+        self._done: set[str] = set()
+
+    def register_all(self) -> None:
+        for key in self._queries:
+            self._register(key)
+
+    def _need(self, name: str, place: Place | None = None) -> None:
+        if name in self._names:
+            self._register(self._names[name])
+        elif place is not None and name not in self._streams:
+            known = suggest(name, [*self._streams, *self._names])
+            raise LanguageError(f"{place}: there is no stream or query '{name}'.{known}")
+
+    def _register(self, key: str) -> None:
+        if key in self._done:
+            return
+        definition = self._queries[key]
+        if key in self._under_way:
+            circle = " -> ".join([*self._under_way[self._under_way.index(key) :], key])
+            raise LanguageError(
+                f"{definition.place}: queries cannot read each other in a circle: {circle}."
+            )
+        self._under_way.append(key)
+        with definition.place.placed():
+            definition.define(self._session, self._need)
+        self._under_way.pop()
+        self._done.add(key)

@@ -1,0 +1,171 @@
+"""The specification of a run as SQL: statements that make streams, queries and sinks, and SET.
+
+    CREATE STREAM tcp ORDERED BY time LATENESS 5 WITH (path = 'data/tcp');
+    CREATE QUERY flows AS
+      SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP;
+    CREATE SINK flows TO 'out/flows';
+    SET checkpoint = 'out/checkpoint';
+
+Relative paths start at the current folder. Every complaint names the line and the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from anabranch.errors import SettingsError, suggest
+from anabranch.sinks.files import FileSink
+from anabranch.spec.options import (
+    RUN,
+    SETTINGS,
+    check_query,
+    file_sink,
+    settings_of,
+    values,
+)
+from anabranch.spec.place import read_text
+from anabranch.spec.spec import Definition, Spec
+from anabranch.spec.sql_query import SqlQuery
+from anabranch.spec.sql_stream import read_stream
+from anabranch.spec.sql_tokens import Spot, Statement, Value, near, statements
+
+FORMS = {
+    "STREAM": "CREATE STREAM name ORDERED BY column WITH (path = 'folder')",
+    "QUERY": "CREATE QUERY name AS SELECT * FROM stream",
+    "VIEW": "CREATE VIEW name AS SELECT * FROM stream",
+    "SINK": "CREATE SINK query TO 'folder'",
+}
+STATEMENTS = (
+    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE SINK "
+    "and SET."
+)
+
+
+@dataclass
+class _File:
+    """What has been read so far."""
+
+    streams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    queries: dict[str, Definition] = field(default_factory=dict)
+    sinks: dict[str, FileSink | str] = field(default_factory=dict)
+    options: dict[str, Value] = field(default_factory=dict)
+    places: dict[str, Spot] = field(default_factory=dict)
+    """Where streams, queries and views have their names."""
+    targets: dict[str, Spot] = field(default_factory=dict)
+    """Where sinks name their queries."""
+    views: set[str] = field(default_factory=set)
+
+    def statement(self, words: Statement) -> None:
+        creators: dict[str, Callable[[Statement], None]] = {
+            "STREAM": self._stream, "QUERY": self._query, "VIEW": self._view, "SINK": self._sink,
+        }  # fmt: skip
+        name = words.shown().strip("'").upper()
+        if words.take("SET"):
+            return self._set(words)
+        if words.next_is("SELECT") or words.next_is("WITH"):
+            raise words.spot().error(f"a {name} needs a name here: {FORMS['QUERY']}.")
+        if not words.take("CREATE"):
+            hint = near(words.peek(), ("CREATE", "SET"))
+            raise words.spot().error(f"there is no statement {name} here.{hint} {STATEMENTS}")
+        for kind, create in creators.items():
+            if words.take(kind):
+                return create(words)
+        if words.peek() is None:
+            raise words.expected(f"{', '.join(FORMS)} after CREATE")
+        name, hint = words.shown().strip("'").upper(), near(words.peek(), FORMS)
+        raise words.spot().error(f"there is no CREATE {name} here.{hint} {STATEMENTS}")
+
+    def _name(self, words: Statement, what: str) -> str:
+        spot, name = words.spot(), words.name(f"the name of the {what}: {FORMS[what.upper()]}")
+        if name in self.places:
+            line = str(self.places[name]).removeprefix(f"{spot.file}, ").split(",")[0]
+            kind = "stream" if name in self.streams else "query"
+            raise spot.error(f"there already is a {kind} called '{name}', in {line}.")
+        self.places[name] = spot
+        return name
+
+    def _stream(self, words: Statement) -> None:
+        name = self._name(words, "stream")
+        self.streams[name] = read_stream(words, self.places[name])
+
+    def _query(self, words: Statement, what: str = "query") -> None:
+        name = self._name(words, what)
+        emit = None
+        if words.take("EMIT"):
+            spot, emit = words.spot(), words.name("UPDATE or FINAL after EMIT").lower()
+            if emit not in ("update", "final"):
+                raise spot.error(f"expected EMIT UPDATE or EMIT FINAL, got EMIT {emit.upper()}.")
+        words.need("AS", f"AS and a SELECT: {FORMS[what.upper()]}")
+        if not any(words.next_is(begin) for begin in ("SELECT", "WITH", "(")):
+            raise words.expected("a SELECT after AS")
+        start, text = words.rest()
+        self.queries[name] = SqlQuery(name, text, emit, start, self.places[name])
+
+    def _view(self, words: Statement) -> None:
+        self._query(words, "view")
+        self.views.add(next(reversed(self.queries)))
+
+    def _sink(self, words: Statement) -> None:
+        spot, name = words.spot(), words.name(f"the name of a query: {FORMS['SINK']}")
+        if name in self.targets:
+            raise spot.error(f"the query '{name}' already has a sink.")
+        self.targets[name] = spot
+        words.need("TO", f"TO and a folder: {FORMS['SINK']}, or TO CONSOLE")
+        if words.take("CONSOLE"):
+            self.sinks[name] = "console"
+            return words.end()
+        if words.next_is("'console'"):
+            raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
+        folder = words.value("TO")
+        format = words.options(("format",)).get("format") if words.take("WITH") else None
+        words.end()
+        self.sinks[name] = file_sink(folder, format)
+
+    def _set(self, words: Statement) -> None:
+        known = (*RUN, *SETTINGS)
+        spot, key = words.spot(), words.name("an option: SET at_end = 'close'").lower()
+        if key not in known:
+            raise spot.error(f"there is no option '{key}'.{suggest(key, known)}")
+        if key in self.options:
+            raise spot.error(f"the option '{key}' is set twice.")
+        words.need("=", f"'=' after '{key}'")
+        self.options[key] = words.value(key)
+        words.end()
+
+    def finish(self, file: str) -> Spec:
+        for name, spot in self.targets.items():
+            if name in self.views:
+                raise spot.error(f"'{name}' is a view, which has no sink: make it a CREATE QUERY.")
+            if name in self.streams:
+                raise spot.error(
+                    f"'{name}' is a stream: a sink is for a query, e.g. CREATE QUERY copy AS "
+                    f"SELECT * FROM {name}."
+                )
+            check_query(spot, name, [name for name in self.queries if name not in self.views])
+        for what, made in (("STREAM", self.streams), ("QUERY", self.queries), ("SINK", self.sinks)):
+            if not made:
+                raise SettingsError(
+                    f"{file}, line 1: there is no CREATE {what}: a file needs streams, queries and "
+                    f"sinks, e.g. {FORMS[what]}."
+                )
+        run = {key: part for key, part in self.options.items() if key in RUN}
+        rest = {key: part for key, part in self.options.items() if key not in RUN}
+        return Spec(
+            streams=self.streams,
+            queries=self.queries,
+            sinks=self.sinks,
+            settings=settings_of(rest),
+            run=values(run, RUN),
+            places=self.places,
+        )
+
+
+def read_sql(path: Path) -> Spec:
+    """The specification in a SQL file."""
+    made = _File()
+    for words in statements(str(path), read_text(path)):
+        made.statement(words)
+    return made.finish(str(path))

@@ -1,0 +1,94 @@
+"""CREATE STREAM: the columns, the ordered attribute, the partitioning expressions, the options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anabranch.errors import suggest
+from anabranch.language.expression import TYPES
+from anabranch.spec.options import stream_kinds, stream_options
+from anabranch.spec.sql_tokens import Spot, Statement, Value
+
+SQL_TYPES = {
+    **{name.upper(): name for name in TYPES}, "TINYINT": "int8", "SMALLINT": "int16",
+    "FLOAT": "float32", "REAL": "float32", "TEXT": "string", "VARCHAR": "string",
+    "VARBINARY": "binary", "BOOL": "boolean",
+}  # fmt: skip
+"""The types of columns: ours, and what else SQL calls them."""
+
+CLAUSES = {
+    "ordered": "ORDERED BY column",
+    "lateness": "ORDERED BY column LATENESS 5",
+    "partitioned_by": "PARTITIONED BY (column, ...)",
+    "schema": "the columns after the stream's name: (time BIGINT, ...)",
+}
+"""Options of a stream that are clauses of the statement."""
+
+
+def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
+    """What follows CREATE STREAM and its name, as options of `Session.stream`."""
+    parts: dict[str, Value] = {}
+
+    def add(key: str, spot: Spot, of: Any) -> None:
+        if key in parts:
+            raise spot.error(f"{key.upper().replace('_', ' ')} appears twice.")
+        parts[key] = Value(words.file, key, spot, of)
+
+    columns = words.spot()
+    if words.next_is("("):
+        add("schema", columns, _columns(words))
+    given: dict[str, Value] = {}
+    while words.peek() is not None:
+        spot = words.spot()
+        if words.take("ORDERED", "BY"):
+            add("ordered", spot, words.name("the column that grows with time"))
+        elif words.take("LATENESS"):
+            add("lateness", spot, words.value("lateness").value(int, str))
+        elif words.take("PARTITIONED BY"):
+            add("partitioned_by", spot, words.expressions())
+        elif words.take("WITH"):
+            if given:
+                raise spot.error("WITH appears twice: write all options in one.")
+            given = _options(words)
+        else:
+            clauses = ("ORDERED BY", "LATENESS", "PARTITIONED BY", "WITH")
+            raise words.expected(f"{', '.join(clauses)} or ';'", clauses)
+    if "ordered" not in parts:
+        raise place.error("ORDERED BY is missing: the column that grows with time.")
+    if "generator" not in given and "path" not in given:
+        raise place.error(
+            "where do the rows come from? WITH (path = 'folder') or WITH (generator = 'packets')."
+        )
+    if "generator" in given and "schema" in parts:
+        raise columns.error("a generated stream has columns of its own: leave the list out.")
+    return stream_options(place, {**parts, **given})
+
+
+def _options(words: Statement) -> dict[str, Value]:
+    """The options of WITH; which there are depends on where the rows come from."""
+    everything = {**stream_kinds(True), **stream_kinds(False)}
+    found = words.options([key for key in everything if key not in CLAUSES], CLAUSES)
+    known = [key for key in stream_kinds("generator" in found) if key not in CLAUSES]
+    for key, part in found.items():
+        if key not in known:
+            kind = "generated stream" if "generator" in found else "stream of files"
+            raise part.spot.error(f"a {kind} has no option '{key}'.{suggest(key, known)}")
+    return found
+
+
+def _columns(words: Statement) -> dict[str, str]:
+    """`(time BIGINT, srcIP BIGINT, ...)`."""
+    words.need("(", "'(' and columns")
+    found: dict[str, str] = {}
+    while True:
+        spot, column = words.spot(), words.name("a column: its name and its type")
+        if column in found:
+            raise spot.error(f"the column '{column}' appears twice.")
+        spot = words.spot()
+        kind = words.name(f"the type of '{column}', e.g. BIGINT").upper()
+        if kind not in SQL_TYPES:
+            raise spot.error(f"there is no type {kind}.{suggest(kind, SQL_TYPES)}")
+        found[column] = SQL_TYPES[kind]
+        if words.take(")"):
+            return found
+        words.need(",", f"',' or ')' after the type of '{column}'")

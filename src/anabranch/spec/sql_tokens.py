@@ -1,0 +1,231 @@
+"""The words of a SQL file with their places, cut into statements.
+
+sqlglot's tokenizer knows strings, quoted names and comments; what the words mean is in `sql_file.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from anabranch.errors import SettingsError, suggest
+from anabranch.language.dialect import StatementDialect
+from anabranch.spec.place import Part, Place
+
+_CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}
+
+
+@dataclass(frozen=True)
+class Spot(Place):
+    """A character of a SQL file."""
+
+    file: str
+    text: str
+    offset: int
+
+    def __str__(self) -> str:
+        before = self.text[: self.offset]
+        line, column = before.count("\n") + 1, self.offset - (before.rfind("\n") + 1) + 1
+        return f"{self.file}, line {line}, column {column}"
+
+
+@dataclass(frozen=True)
+class Value(Part):
+    """The value of an option, or what a clause of a statement stands for."""
+
+    file: str
+    key: str
+    spot: Spot
+    of: Any
+
+    def __str__(self) -> str:
+        return f"{self.spot}, {self.key}"
+
+    def plain(self) -> Any:
+        return self.of
+
+
+class Statement:
+    """The words of one statement, taken one after the other."""
+
+    def __init__(self, file: str, text: str, tokens: list[Token]) -> None:
+        self.file = file
+        self.text = text
+        self._tokens = tokens
+        self._at = 0
+
+    def spot(self) -> Spot:
+        """The next word's place, or the end of the statement."""
+        token = self.peek()
+        last = self._tokens[-1].end + 1
+        return Spot(self.file, self.text, token.start if token else last)
+
+    def peek(self) -> Token | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def shown(self) -> str:
+        """The next word for messages."""
+        token = self.peek()
+        if token is None:
+            return "the end of the statement"
+        # A quote left open makes a word of half the file
+        written = self.text[token.start : token.end + 1].split("\n")[0]
+        return written if written.startswith("'") else f"'{written}'"
+
+    def expected(self, what: str, known: Collection[str] = ()) -> SettingsError:
+        """The error to raise; among `known` may be what the next word should have been."""
+        hint = near(self.peek(), known)
+        return self.spot().error(f"expected {what}, got {self.shown()}.{hint}")
+
+    def next_is(self, *words: str) -> bool:
+        """Whether these words, or signs, come next."""
+        ahead = self._tokens[self._at : self._at + len(words)]
+        return [_written(token) for token in ahead] == list(words)
+
+    def take(self, *words: str) -> bool:
+        """Takes these words if they come next."""
+        found = self.next_is(*words)
+        self._at += len(words) if found else 0
+        return found
+
+    def need(self, word: str, what: str) -> None:
+        if not self.take(word):
+            raise self.expected(what)
+
+    def name(self, what: str) -> str:
+        """A name: a word of any kind (`time` and `rows` are names, too) or "quoted"."""
+        token = self.peek()
+        if token is None or not (
+            token.token_type == TokenType.IDENTIFIER
+            or (
+                token.text.replace("_", "a").isalnum()
+                and token.token_type
+                not in (TokenType.NUMBER, TokenType.STRING, TokenType.HEX_STRING)
+            )
+        ):
+            raise self.expected(what)
+        self._at += 1
+        return token.text
+
+    def value(self, key: str) -> Value:
+        """A constant: a text in quotes, a number, TRUE, FALSE or NULL."""
+        spot = self.spot()
+        sign = -1 if self.take("-") else 1
+        token = self.peek()
+        kind = token.token_type if token else None
+        of: Any
+        if token and kind == TokenType.NUMBER and token.text.isascii():
+            of = sign * (int(token.text) if token.text.isdigit() else float(token.text))
+        elif token and kind == TokenType.HEX_STRING:
+            of = sign * int(token.text, 16)
+        elif token and kind == TokenType.STRING and sign == 1:
+            of = token.text
+        elif token and kind in _CONSTANTS and sign == 1:
+            of = _CONSTANTS[kind]
+        else:
+            quotes = " Put a text in quotes: '...'." if token and token.text.isidentifier() else ""
+            raise spot.error(
+                f"'{key}' needs a text, a number, TRUE, FALSE or NULL, got {self.shown()}.{quotes}"
+            )
+        self._at += 1
+        return Value(self.file, key, spot, of)
+
+    def options(
+        self, known: Collection[str], clauses: Mapping[str, str] | None = None
+    ) -> dict[str, Value]:
+        """`(key = value, ...)` with keys in small letters; `clauses` are written otherwise."""
+        self.need("(", "'(' and options, e.g. WITH (format = 'csv')")
+        found: dict[str, Value] = {}
+        while True:
+            spot, key = self.spot(), self.name("the name of an option").lower()
+            if clauses and key in clauses:
+                raise spot.error(f"'{key}' is not an option in SQL: write {clauses[key]}.")
+            if key not in known:
+                raise spot.error(f"there is no option '{key}' here.{suggest(key, known)}")
+            if key in found:
+                raise spot.error(f"the option '{key}' appears twice.")
+            self.need("=", f"'=' after '{key}'")
+            found[key] = self.value(key)
+            if self.take(")"):
+                return found
+            self.need(",", "',' or ')' after the option")
+
+    def expressions(self) -> list[str]:
+        """`(expression, ...)` as they are written."""
+        self.need("(", "'(' and a list of columns or expressions")
+        found: list[str] = []
+        begin, depth = self._at, 0
+        while (token := self.peek()) is not None:
+            sign = _written(token)
+            if depth == 0 and sign in (",", ")"):
+                if begin == self._at:
+                    raise self.expected("a column or an expression")
+                start, end = self._tokens[begin].start, self._tokens[self._at - 1].end
+                found.append(self.text[start : end + 1])
+                begin = self._at + 1
+            depth += {"(": 1, ")": -1}.get(sign, 0)
+            self._at += 1
+            if depth < 0:
+                return found
+        raise self.expected("')' after the list")
+
+    def rest(self) -> tuple[Spot, str]:
+        """All that is left, as it is written."""
+        spot, first = self.spot(), self.peek()
+        for token in self._tokens[self._at :]:
+            if token.token_type == TokenType.CREATE:
+                here = Spot(self.file, self.text, token.start)
+                raise here.error("expected ';' before the next statement, got 'CREATE'.")
+        self._at = len(self._tokens)
+        return spot, self.text[first.start : self._tokens[-1].end + 1] if first else ""
+
+    def end(self) -> None:
+        if self.peek() is not None:
+            raise self.expected("';' at the end of the statement")
+
+
+def statements(file: str, text: str) -> list[Statement]:
+    """The statements of a file, which `;` parts."""
+    found: list[list[Token]] = [[]]
+    for token in _tokens(file, text):
+        if token.token_type == TokenType.SEMICOLON:
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [Statement(file, text, tokens) for tokens in found if tokens]
+
+
+def _tokens(file: str, text: str) -> list[Token]:
+    dialect = Dialect.get_or_raise(StatementDialect)
+    try:
+        return dialect.tokenize(text)
+    except SqlglotError as error:
+        # sqlglot names the place where the text ends; what is left open begins at the last quote
+        # before which everything is whole.
+        for offset in reversed(range(len(text))):
+            if text[offset] in "'\"" or text[offset : offset + 2] == "/*":
+                try:
+                    dialect.tokenize(text[:offset])
+                except SqlglotError:
+                    continue
+                opened = "comment" if text[offset] == "/" else "quote"
+                message = f"the {opened} that begins here is not closed, or one before it."
+                raise Spot(file, text, offset).error(message) from error
+        raise SettingsError(f"{file}, line 1: not SQL: {error}.") from error
+
+
+def near(token: Token | None, known: Collection[str]) -> str:
+    """` Did you mean 'CREATE'?`, if a word is much like one of these."""
+    said = suggest(_written(token), known) if token and known else ""
+    return said.split(" Existing")[0]
+
+
+def _written(token: Token) -> str:
+    """A word in capitals, for comparing; quoted ones are never keywords."""
+    quoted = token.token_type in (TokenType.STRING, TokenType.IDENTIFIER)
+    return f"'{token.text}'" if quoted else token.text.upper()

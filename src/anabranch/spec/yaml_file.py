@@ -1,0 +1,83 @@
+"""The specification of a run as YAML: streams, queries, sinks, settings and how to run them.
+
+    streams:
+      tcp: {path: data/tcp, ordered: time, lateness: 5}
+    queries:
+      flows: {from: tcp, group_by: [time/60 AS tb, srcIP], aggregate: [count(*) AS cnt]}
+    sinks:
+      flows: out/flows
+    run: {checkpoint: out/checkpoint, at_end: close}
+
+Relative paths start at the current folder. Every complaint names the line and what would fit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from anabranch.settings import Settings
+from anabranch.sinks.files import FileSink
+from anabranch.spec.options import (
+    RUN,
+    SETTINGS,
+    SINK,
+    check_query,
+    file_sink,
+    settings_of,
+    stream_kinds,
+    stream_options,
+    values,
+)
+from anabranch.spec.spec import Definition, Spec, query_names
+from anabranch.spec.yaml_document import Entry, read_document
+from anabranch.spec.yaml_queries import YamlQuery
+
+SECTIONS = ("streams", "queries", "sinks", "settings", "run")
+
+
+def read_yaml(path: Path) -> Spec:
+    """The specification in a YAML file."""
+    top = read_document(path)
+    sections = top.fields(SECTIONS)
+    for key in ("streams", "queries", "sinks"):
+        if key not in sections or not sections[key].fields():
+            raise top.error(f"'{key}' is missing: a file needs streams, queries and sinks.")
+    streams = sections["streams"].fields()
+    queries: dict[str, Definition] = {
+        name: YamlQuery(name, entry) for name, entry in sections["queries"].fields().items()
+    }
+    known = query_names(queries, streams)
+    sinks: dict[str, FileSink | str] = {}
+    for name, entry in sections["sinks"].fields().items():
+        check_query(entry, name, known)
+        sinks[name] = _sink(entry)
+    return Spec(
+        streams={name: _stream(entry) for name, entry in streams.items()},
+        queries=queries,
+        sinks=sinks,
+        settings=settings_of(sections["settings"].fields(SETTINGS))
+        if "settings" in sections
+        else Settings(),
+        run=values(sections["run"].fields(RUN), RUN) if "run" in sections else {},
+        places=streams,
+    )
+
+
+def _stream(entry: Entry) -> dict[str, Any]:
+    generated = "generator" in entry.fields()
+    return stream_options(entry, entry.fields(stream_kinds(generated)))
+
+
+def _sink(entry: Entry) -> FileSink | str:
+    value = entry.value(str, dict)
+    if value == "console":
+        return "console"
+    if value == "memory":
+        raise entry.error("a memory sink is for Python programs: give a folder or 'console'.")
+    if isinstance(value, str):
+        return file_sink(entry)
+    parts = entry.fields(SINK)
+    if "path" not in parts:
+        raise entry.error("'path' is missing: the folder for the results.")
+    return file_sink(parts["path"], parts.get("format"))
