@@ -21,6 +21,7 @@ from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.steps import Steps, silent
+from anabranch.bench.strategies import run_strategies
 from anabranch.errors import AnabranchError
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "state-growth": run_state_growth,
     "latency": run_latency,
     "partitioning": run_partitioning,
+    "strategies": run_strategies,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -67,6 +69,12 @@ def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Load on the busiest site with 1 to 4 hosts, for good and bad partitionings (about 4 minutes)."""
     _finish(_measure(["partitioning"], quick, save), as_json)
+
+
+@app.command()
+def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """One query under the three ways to give operators sites (about 3 minutes)."""
+    _finish(_measure(["strategies"], quick, save), as_json)
 
 
 @app.command("all")

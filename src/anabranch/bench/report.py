@@ -30,7 +30,7 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
-        "partitioning": _partitioning,
+        "partitioning": _partitioning, "strategies": _strategies,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
@@ -103,6 +103,16 @@ def _partitioning(figures: dict[str, Any]) -> Iterator[str]:
                 rows = ", ".join(f"{point['rows']:,}" for point in points)
                 busy = ", ".join(f"{point['busy_ms']:,.0f}" for point in points)
                 yield f"{name:8} {way:10} rows received {rows}; busy ms {busy}"
+
+
+def _strategies(figures: dict[str, Any]) -> Iterator[str]:
+    for name in ("subquery", "operator", "query"):
+        found = figures[name]
+        yield (
+            f"{name:8} {_rate(found['spread'])}; work {found['work_share']:.0%}, exchange "
+            f"{found['exchange_share']:.0%}, idle {found['idle_share']:.0%}; {found['levels']:g} "
+            f"exchanges deep, {found['rows_received']:,.0f} rows received an epoch"
+        )
 
 
 def _rate(values: dict[str, Any]) -> str:

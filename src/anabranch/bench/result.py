@@ -17,6 +17,7 @@ COMPARE: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     "<": operator.lt,
+    ">": operator.gt,
 }
 
 

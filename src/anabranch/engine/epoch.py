@@ -81,6 +81,8 @@ class SplitReport(msgspec.Struct):
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows before and after sub-aggregation, per subquery."""
     seconds: float = 0.0
+    exchange_seconds: float = 0.0
+    """The part of it that goes to telling rows apart by site."""
     fault: Fault | None = None
 
 
@@ -111,6 +113,8 @@ class SiteReport(msgspec.Struct):
     received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
     seconds: float = 0.0
+    exchange_seconds: float = 0.0
+    """The part of it that goes to taking frames in and telling rows apart by site."""
     executor: str = ""
     worker: int = 0
     fault: Fault | None = None

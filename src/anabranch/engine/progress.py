@@ -55,6 +55,7 @@ def describe_epoch(
         "customMetrics": {
             "sites": _sites(orders.plan, report),
             "splitSeconds": [round(split.seconds, 4) for split in report.splits],
+            "exchangeSeconds": round(sum(part.exchange_seconds for part in report.parts()), 4),
             "combining": sorted(orders.combine),
             "idleStreams": sorted(orders.idle),
             "ended": orders.ended,

@@ -24,7 +24,7 @@ from anabranch.engine.epoch import (
     advance_watermarks,
     masked_as_plain,
 )
-from anabranch.engine.split import Outbox, explained, write_results
+from anabranch.engine.split import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
@@ -52,6 +52,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             sizes[name] = sizes.get(name, 0) + length
             rows, size = rows + frame.rows.height, size + length
         report.received[words[-1].sender] = (rows, size)
+    report.exchange_seconds = time.perf_counter() - began
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
@@ -75,14 +76,19 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             outbox = Outbox(orders)
     live = {ref.file for refs in orders.segments.values() for ref in refs}
     place(orders.root).forget(live, f"{orders.epoch:012d}")
-    report.seconds = time.perf_counter() - began
     if level == orders.plan.levels:
+        report.seconds = time.perf_counter() - began
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
         return
     for name, passing in frames.items():
         outbox.forwarded.setdefault(name, []).extend(passing)
-    yield from outbox.pack(_words(orders, splits, [*sites, report], watermarks, fault, site))
+    worked = time.perf_counter()
+    boxes = outbox.by_site(orders.sites)
+    ended = time.perf_counter()
+    report.seconds = ended - began
+    report.exchange_seconds += ended - worked
+    yield from pack(_words(orders, splits, [*sites, report], watermarks, fault, site), boxes)
 
 
 def _executor() -> str:

@@ -111,16 +111,21 @@ class Outbox:
         frames = self.local.pop(name, [])
         return [self._combined(name, concat(frames))] if frames else []
 
-    def pack(self, words: list[Word]) -> Iterator[bytes]:
-        """One parcel per site, with the word for it."""
+    def by_site(self, sites: int) -> list[list[tuple[str, Frame]]]:
+        """What goes to each site."""
         self.combine()
-        boxes: list[list[tuple[str, Frame]]] = [[] for _ in words]
+        boxes: list[list[tuple[str, Frame]]] = [[] for _ in range(sites)]
         for name, ready in self.forwarded.items():
             frame = concat(ready)
-            for site, part in split_by_site(frame.rows, self._map(name), len(words)):
+            for site, part in split_by_site(frame.rows, self._map(name), sites):
                 boxes[site].append((name, Frame(part, frame.narrowed)))
-        for word, box in zip(words, boxes, strict=True):
-            yield Parcel(word, box).pack()
+        return boxes
+
+
+def pack(words: list[Word], boxes: list[list[tuple[str, Frame]]]) -> Iterator[bytes]:
+    """One parcel per site, with the word for it."""
+    for word, box in zip(words, boxes, strict=True):
+        yield Parcel(word, box).pack()
 
 
 def split_by_site(
@@ -153,12 +158,12 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     except AnabranchError as error:
         report.fault = Fault(type(error).__name__, str(error))
         outbox = Outbox(orders)
-    report.seconds = time.perf_counter() - began
-    words = [
-        Word([report], [], {}, task, report.fault)
-        for _ in range(orders.sites if orders.plan.levels else 1)
-    ]
-    yield from outbox.pack(words)
+    sites = orders.sites if orders.plan.levels else 1
+    read = time.perf_counter()
+    boxes = outbox.by_site(sites)
+    ended = time.perf_counter()
+    report.seconds, report.exchange_seconds = ended - began, ended - read
+    yield from pack([Word([report], [], {}, task, report.fault) for _ in range(sites)], boxes)
 
 
 def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> None:
