@@ -110,12 +110,82 @@ def draw_latency(found: dict[str, Any]) -> plt.Figure:
     return figure
 
 
+WAYS = {
+    "naive": ("#c8702a", "naive"),
+    "partial": ("#d9a441", "partial aggregation"),
+    "suboptimal": ("#6c8ebf", "suboptimal set"),
+    "optimal": ("#1f6f8b", "optimal set"),
+}
+EXPERIMENTS = {
+    "simple": ("Suspicious flows", 8, 9),
+    "conflict": ("Subnet statistics and jitter", 10, 11),
+    "complex": ("flows, heavy_flows, flow_pairs", 13, 14),
+}
+
+
+def draw_partitioning(found: dict[str, Any]) -> plt.Figure:
+    """Time and rows at the busiest site over the number of hosts, an experiment in each row."""
+    figure, grid = plt.subplots(3, 2, figsize=(8, 8.4))
+    for line, (name, (title, cpu, network)) in zip(grid, EXPERIMENTS.items(), strict=True):
+        for axes, key, scale, label, number in (
+            (line[0], "busy_ms", 1, "busy, ms an epoch", cpu),
+            (line[1], "bytes", 1e6, "received, MB an epoch", network),
+        ):
+            for way, (colour, shown) in WAYS.items():
+                points = found[name].get(way)
+                if points:
+                    axes.plot(
+                        [point["hosts"] for point in points],
+                        [point[key] / scale for point in points],
+                        "o-", color=colour, label=shown,
+                    )  # fmt: skip
+            axes.set_ylim(bottom=0)
+            axes.set_xticks([1, 2, 3, 4])
+            axes.set_ylabel(label)
+            axes.set_title(f"{title} (as the paper's Fig {number})", fontsize=9)
+        line[1].legend(frameon=False, fontsize=8)
+    for axes in grid[-1]:
+        axes.set_xlabel("hosts of two partitions")
+    return figure
+
+
+def draw_strategies(found: dict[str, Any]) -> plt.Figure:
+    """Rates of the three strategies, and where the time of the cores goes."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4))
+    names = ["subquery", "query", "operator"]
+    for place, name in enumerate(names):
+        values = found[name]["spread"]
+        middle = values["median"]
+        reach = [[(middle - values["least"]) / 1e6], [(values["most"] - middle) / 1e6]]
+        left.bar(place, middle / 1e6, 0.6, color=OURS)
+        left.errorbar(place, middle / 1e6, reach, color="black", linewidth=1, capsize=3)
+        below = 0.0
+        for share, colour in (
+            ("work_share", OURS),
+            ("exchange_share", SPARK),
+            ("idle_share", "#cccccc"),
+        ):
+            label = share.removesuffix("_share") if place == 0 else None
+            right.bar(place, found[name][share], 0.6, bottom=below, color=colour, label=label)
+            below += found[name][share]
+    left.set_ylabel("million rows/s")
+    right.set_ylabel("share of the cores' time")
+    for axes in (left, right):
+        axes.set_xticks(range(len(names)), names)
+    right.legend(frameon=False, fontsize=8)
+    left.set_title("Rate (as StreamCloud's Fig 7f)", fontsize=9)
+    right.set_title("Costs (as its Fig 9)", fontsize=9)
+    return figure
+
+
 def main() -> None:
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name, benchmark, draw in (
         ("aggregate-rates", "aggregate", draw_rates),
         ("state-growth", "state-growth", draw_growth),
         ("latency", "latency", draw_latency),
+        ("partitioning", "partitioning", draw_partitioning),
+        ("strategies", "strategies", draw_strategies),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

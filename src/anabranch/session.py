@@ -12,7 +12,7 @@ streams
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,9 +253,11 @@ class Session:
 
     def plan(self, checkpoint: str | Path | None = None) -> Plan:
         """The compiled plan of all queries; with a checkpoint, as its run first started."""
-        return self._plan(_stored(checkpoint))[0]
+        return self._plan(_stored(checkpoint), None)[0]
 
-    def _plan(self, stored: Manifest | None) -> tuple[Plan, Choice | None]:
+    def _plan(
+        self, stored: Manifest | None, sinks: Collection[str] | None
+    ) -> tuple[Plan, Choice | None]:
         choice = None
         if self.settings.strategy == "subquery" and self._queries:
             choice = self._choosing.choose(self._nodes(), self._streams)
@@ -267,7 +269,7 @@ class Session:
             {name: stream.lateness for name, stream in self._streams.items()},
             self.settings.allow_unbounded_state,
             [name for name, stream in self._streams.items() if stream.whole],
-            Aims(choice, self._choosing.given(self._streams), self.settings.central),
+            Aims(choice, self._choosing.given(self._streams), self.settings.central, sinks),
             self.settings.strategy,
         )
         return plan, choice
@@ -307,7 +309,7 @@ class Session:
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         """
-        plan, choice = self._plan(_stored(checkpoint))
+        plan, choice = self._plan(_stored(checkpoint), sinks)
         check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
             check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))

@@ -151,3 +151,17 @@ def test_the_gate() -> None:
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(SettingsError, match="expected one of subquery, query, operator"):
         Session.in_process(2, {"strategy": "central"})
+
+
+def test_sinks_may_come_and_go_in_the_central_form(tmp_path: Path) -> None:
+    """What gathers results has no state: another run may have more of them, or fewer."""
+    rows = []
+    for sinks in (["flows"], ["flows", "heavy"], ["heavy"]):
+        session = network(flows=FLOWS, heavy=HEAVY)
+        session.settings = msgspec.structs.replace(session.settings, central=True)
+        run = session.start(sinks=dict.fromkeys(sinks, "memory"), checkpoint=tmp_path / "c")
+        gathering = {name for name in run.plan.subqueries if name.endswith("@gather")}
+        assert gathering == {f"{name}@gather" for name in sinks}
+        assert run.await_termination(60)
+        rows.append(run.results(sinks[0]).height)
+    assert rows[0] > 0

@@ -97,6 +97,11 @@ def _latency(figures: dict[str, Any]) -> Iterator[str]:
 
 
 def _partitioning(figures: dict[str, Any]) -> Iterator[str]:
+    found = figures["analysis"]
+    yield (
+        f"{found['queries']} queries: read, sampled, {found['candidates']} sets compared and compiled in "
+        f"{found['seconds']:.2f} s"
+    )
     for name in ("simple", "conflict", "complex"):
         for way, points in figures[name].items():
             if isinstance(points, list):

@@ -115,7 +115,8 @@ def _write(folder: Path, rows: int) -> pl.DataFrame:
         os.utime(path, (number, number))
     with duckdb.connect() as duck:
         duck.execute(f"CREATE VIEW numbers AS FROM '{folder}/numbers/*.parquet'")
-        return duck.sql(EXPECTED).pl()
+        expected: pl.DataFrame = duck.sql(EXPECTED).pl()
+        return expected
 
 
 def _run(strategy: str, folder: Path, expected: pl.DataFrame) -> tuple[dict[str, float], bool]:

@@ -48,7 +48,7 @@ class Checkpoint:
         self.store = Store(place(options.root), options.settings.fsync)
         try:
             stored = self.store.latest()
-            self.manifest = stored or self._first(run_id)
+            self.manifest = self._complete(stored or self._first(run_id))
             self._refuse_other(self.manifest)
         except BaseException:
             self.store.close()
@@ -59,9 +59,16 @@ class Checkpoint:
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
 
-    def _first(self, run_id: str) -> Manifest:
+    def _complete(self, manifest: Manifest) -> Manifest:
+        """The manifest with an entry for every subquery without state: they come and go with sinks."""
         partitions = self.options.sites * self.options.settings.partitions_per_site
         sites = list(even_map(partitions, self.options.sites).sites)
+        for name, subquery in self.plan.subqueries.items():
+            if name not in manifest.subqueries and (manifest.epoch < 0 or not subquery.stateful):
+                manifest.subqueries[name] = SubqueryRecord(sites=sites)
+        return manifest
+
+    def _first(self, run_id: str) -> Manifest:
         return Manifest(
             run_id=run_id,
             epoch=-1,
@@ -70,7 +77,7 @@ class Checkpoint:
             identity=self.plan.identity,
             streams={name: StreamRecord() for name in self.plan.streams},
             watermarks={stream.component: None for stream in self.plan.streams.values()},
-            subqueries={name: SubqueryRecord(sites=sites) for name in self.plan.subqueries},
+            subqueries={},
             partitioning=self.options.partitioning,
         )
 

@@ -124,6 +124,7 @@ def _identity(
         f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
         f"{', in lanes' if part.spread == BY_LANE else ''}"
         for name, part in subqueries.items()
+        if part.stateful
     }
 
 

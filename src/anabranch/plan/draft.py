@@ -7,7 +7,7 @@ drafted once, so queries that share a prefix share its work.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.errors import PlanningError
@@ -86,6 +86,8 @@ class Aims:
     """How streams come partitioned already."""
     central: bool = False
     """Whether what cannot run on the partitions, and all results, come together on one site."""
+    sinks: Collection[str] | None = None
+    """The queries whose results leave; None: any of them may."""
 
 
 PLAIN = Aims()

@@ -11,7 +11,8 @@ from anabranch.plan.subquery import Gather, Output, Path, Subquery
 def gather_results(draft: Draft, aims: Aims) -> Draft:
     """The draft with a gathering subquery for every output that does not come from one site."""
     for output in draft.outputs:
-        if aims.central and not _is_central(draft, output):
+        leaves = aims.sinks is None or output.query in aims.sinks
+        if aims.central and leaves and not _is_central(draft, output):
             name = f"{output.query}@gather"
             node = Gather(draft.queries[output.query])
             draft = draft.with_subquery(Subquery(name, node, output.paths, output.query, name))
