@@ -20,6 +20,20 @@ FUNCTIONS = (
     "bit_xor", "first", "last", "approx_distinct", "approx_quantile",
 )  # fmt: skip
 
+ALIASES = {
+    "or_aggr": "bit_or", "and_aggr": "bit_and", "xor_aggr": "bit_xor", "mean": "avg",
+    "variance": "var", "var_samp": "var", "stddev_samp": "stddev",
+    "approx_count_distinct": "approx_distinct",
+}  # fmt: skip
+"""Other names in texts: those of GSQL, and those of other engines for the very same."""
+
+
+def known_as(name: str) -> str | None:
+    """The aggregate that a text calls by this name, in any case; None if there is none."""
+    name = name.lower()
+    name = ALIASES.get(name, name)
+    return name if name in FUNCTIONS else None
+
 
 @dataclass(frozen=True, eq=False)
 class UserAggregate:

@@ -15,8 +15,8 @@ from anabranch.errors import suggest
 from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.dialect import Scope, parse
-from anabranch.language.expression import Literal
-from anabranch.language.text import arity, name_of, split_alias, translate
+from anabranch.language.expression import Expression, Literal, when
+from anabranch.language.text import name_of, split_alias, translate
 
 
 def read_aggregate(
@@ -29,28 +29,75 @@ def read_aggregate(
     return call.alias(name) if name else call
 
 
+def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:
+    """The aggregate calls in a tree with their FILTER, outermost first, without those with OVER."""
+    found: list[exp.Expr] = []
+    for node in tree.find_all(exp.Anonymous):
+        if aggregate.known_as(str(node.this)) is not None:
+            whole = node.parent if isinstance(node.parent, exp.Filter) else node
+            if not isinstance(whole.parent, exp.Window):
+                found.append(whole)
+    return found
+
+
 def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
-    """A call such as `sum(len)`, `count(*)` or `count(DISTINCT srcIP)`."""
-    name = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
-    if name not in aggregate.FUNCTIONS:
-        what = f"there is no aggregate '{name}'" if name else f"{name_of(tree)} is not an aggregate"
-        raise scope.error(f"{what}.{suggest(name, aggregate.FUNCTIONS)}", tree)
+    """A call such as `sum(len)`, `count(*)`, `count(DISTINCT srcIP)` or `count(*) FILTER (WHERE len > 9)`."""
+    condition: Expression | None = None
+    if isinstance(tree, exp.Filter):
+        condition = translate(tree.expression.this, scope)
+        tree = tree.this
+    written = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
+    name = aggregate.known_as(written)
+    if name is None:
+        what = (
+            f"there is no aggregate '{written}'"
+            if written
+            else f"{name_of(tree)} is not an aggregate"
+        )
+        raise scope.error(f"{what}.{suggest(written, aggregate.FUNCTIONS)}", tree)
     parts = list(tree.expressions)
+    for part in parts:
+        if any(aggregates_in(part)) or part.find(exp.Window):
+            raise scope.error(
+                f"{written.upper()} of an aggregate: aggregates cannot be nested. Compute the inner one "
+                "in a sub-query and give it a name.",
+                tree,
+            )
+        if isinstance(part, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)):
+            raise scope.error(
+                f"{name_of(part)} is not available in {written.upper()}: FIRST and LAST follow the ordered "
+                "attribute.",
+                tree,
+            )
+    if condition is not None and name in ("first", "last"):
+        raise scope.error(
+            f"FILTER is not available for {name.upper()}, which takes NULL as a value: filter with WHERE.",
+            tree,
+        )
     if name == "count" and len(parts) == 1 and isinstance(parts[0], exp.Star):
-        return aggregate.count()
+        return aggregate.count() if condition is None else aggregate.count(when((condition, 1)))
     if parts and isinstance(parts[0], exp.Distinct):
         if name not in ("count", "min", "max"):
             raise scope.error(f"DISTINCT is available in COUNT only, not in {name.upper()}.", tree)
         parts = list(parts[0].expressions)
+        if len(parts) > 1:
+            raise scope.error(
+                "COUNT(DISTINCT …) takes one value: count a text of all of them, as in a || '-' || b.",
+                tree,
+            )
         name = "count_distinct" if name == "count" else name
     arguments = [translate(part, scope) for part in parts]
+    if condition is not None and arguments:
+        arguments[0] = when((condition, arguments[0]))
     make: Callable[..., AggregateCall] = getattr(
         aggregate, f"{name}_" if name in ("sum", "min", "max") else name
     )
     wanted = inspect.signature(make).parameters
     least = sum(part.default is part.empty for part in wanted.values()) or 1
     if not least <= len(arguments) <= len(wanted):
-        raise scope.error(f"{name.upper()} {arity(least, len(wanted))}, got {len(parts)}.", tree)
+        count = str(least) if least == len(wanted) else f"{least} to {len(wanted)}"
+        takes = f"takes {count} argument{'' if count == '1' else 's'}"
+        raise scope.error(f"{name.upper()} {takes}, got {len(parts)}.", tree)
     if len(arguments) == 2:
         return make(arguments[0], _parameter(name, parts[1], scope))
     return make(*arguments)
