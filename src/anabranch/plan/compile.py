@@ -16,6 +16,7 @@ from anabranch.language.graph import (
     Branch,
     Filter,
     History,
+    Join,
     Node,
     Project,
     Stream,
@@ -56,6 +57,12 @@ class _Compiler:
                 return tuple(path for part in node.parts for path in self.paths(part, query))
             case Aggregate() | History():
                 return (Path(self.subquery(node, query)),)
+            case Join():
+                raise PlanningError(
+                    f"Query '{query}' joins two inputs. Joins cannot be run yet: they are understood, and "
+                    "session.partitioning() takes them into account. To run the other queries, leave this "
+                    "one out of the session."
+                )
         raise PlanningError(f"There is no plan for '{node}' yet.")
 
     def subquery(self, node: Stateful, query: str) -> str:
