@@ -5,7 +5,8 @@ What a parsed tree means is in `text.py`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -69,6 +70,16 @@ class Scope:
         offset = offset_of(at) if isinstance(at, exp.Expr) else at
         place = "" if offset is None else f", at {position_of(self.text, offset)}"
         return LanguageError(f"{self.where} '{self.text}'{place}: {message}")
+
+    @contextlib.contextmanager
+    def placed(self, at: exp.Expr) -> Iterator[None]:
+        """Gives errors that know no text the name of this one and a position."""
+        try:
+            yield
+        except LanguageError as error:
+            if str(error).startswith(f"{self.where} '"):
+                raise
+            raise self.error(str(error), at) from error
 
     def kind(self, expression: Expression) -> pl.DataType:
         return type_of(expression, self.schema, f"{self.where} '{self.text}'")

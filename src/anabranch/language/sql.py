@@ -61,7 +61,9 @@ class _Reader:
                     raise self.scope.error(
                         "UNION would have to remember every row: write UNION ALL.", tree
                     )
-                return reader.query(tree.this).union(reader.query(tree.expression))
+                parts = reader.query(tree.this), reader.query(tree.expression)
+                with self.scope.placed(tree.expression):
+                    return parts[0].union(parts[1])
             case exp.Subquery():
                 refuse_clauses(tree, self.scope, ("this", "with_"))
                 return reader.query(tree.this)
@@ -89,12 +91,14 @@ class _Reader:
         source = From(self, conjuncts(where and where.this))
         source.read(tree)
         query, scope = source.query, source.scope
-        if where and len(source.tables) == 1:
-            query = query.where(translate(where.this, scope))
-        else:
-            rest = all_of([translate(part, scope) for part in source.where])
-            query = query if rest is None else query.where(rest)
-        return Select(tree, query, scope, self.emit).finish()
+        with scope.placed(where or tree):
+            if where and len(source.tables) == 1:
+                query = query.where(translate(where.this, scope))
+            else:
+                rest = all_of([translate(part, scope) for part in source.where])
+                query = query if rest is None else query.where(rest)
+        with scope.placed(tree.args.get("group") or tree):
+            return Select(tree, query, scope, self.emit).finish()
 
     def _check_where(self, where: exp.Expr) -> None:
         for found in aggregates_in(where):

@@ -18,12 +18,18 @@ from anabranch.language.dialect import Scope
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, columns_of
 from anabranch.language.sql_refuse import CLAUSES, refuse_clauses
 from anabranch.language.text import resolved, translate
-from anabranch.language.text_aggregate import aggregates_in, translate_aggregate
+from anabranch.language.text_aggregate import (
+    aggregates_in,
+    outside_queries,
+    translate_aggregate,
+)
 from anabranch.language.text_function import apply_function
 from anabranch.language.window import END, START
 
 WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
 """The window functions of GROUP BY and the most sizes each takes."""
+
+_SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}
 
 Item = tuple[exp.Expr, str]
 """A column of the SELECT list and its name."""
@@ -43,7 +49,12 @@ class Select:
         items = self._items()
         group = self.tree.args.get("group")
         having = self.tree.args.get("having")
-        windows = [node for item, _ in items for node in item.find_all(exp.Window)]
+        windows = [
+            node
+            for item, _ in items
+            for node in outside_queries(item)
+            if isinstance(node, exp.Window)
+        ]
         if windows:
             return self._histories(items, windows)
         if not group and not having and not any(aggregates_in(item) for item, _ in items):
@@ -128,10 +139,10 @@ class Select:
         refuse_clauses(group, self.scope, ("expressions",))
         found: list[exp.Expr] = []
         for tree in group.expressions:
-            if isinstance(tree, exp.Aliases) or (
-                isinstance(tree, exp.Anonymous) and str(tree.this).lower() in ("rollup", "cube")
-            ):
-                raise self.scope.error(f"{CLAUSES['rollup']}.", tree)
+            for clause, kinds in _SETS.items():
+                called = tree.name.lower() if isinstance(tree, (exp.Anonymous, exp.Aliases)) else ""
+                if isinstance(tree, kinds) or called == clause:
+                    raise self.scope.error(f"{CLAUSES[clause]}.", tree)
             if isinstance(tree, exp.Tuple):
                 raise self.scope.error("GROUP BY takes a list without parentheses.", tree)
             if isinstance(tree, exp.Column) and tree.name.upper() == "ALL" and not tree.table:

@@ -240,6 +240,12 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
         long = isinstance(span, Literal) and isinstance(span.value, dt.timedelta)
         if long and scope.kind(day) == pl.Date:
             raise scope.error(f"{day} is a date: CAST it to timestamp before adding to it.", tree)
+    if operator in ("/", "//", "%") and scope.kind(left).is_temporal():
+        raise scope.error(
+            f"{left} is a time and cannot be divided: a window of it is TUMBLE({left}, '1 minute'), its "
+            "hour DATE_TRUNC('hour', …).",
+            tree,
+        )
     if operator == "/" and all(scope.kind(side).is_integer() for side in (left, right)):
         operator = "//"
     return Call(operator, (left, right))

@@ -6,7 +6,7 @@ One aggregate at a time; what is computed from several is a select after them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 from sqlglot import exp
@@ -29,11 +29,16 @@ def read_aggregate(
     return call.alias(name) if name else call
 
 
+def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of a tree but for those inside of sub-queries."""
+    return tree.walk(prune=lambda node: isinstance(node, exp.Query))
+
+
 def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:
     """The aggregate calls in a tree with their FILTER, outermost first, without those with OVER."""
     found: list[exp.Expr] = []
-    for node in tree.find_all(exp.Anonymous):
-        if aggregate.known_as(str(node.this)) is not None:
+    for node in outside_queries(tree):
+        if isinstance(node, exp.Anonymous) and aggregate.known_as(str(node.this)) is not None:
             whole = node.parent if isinstance(node.parent, exp.Filter) else node
             if not isinstance(whole.parent, exp.Window):
                 found.append(whole)
