@@ -122,8 +122,12 @@ class Select:
         self, items: list[Item], group: exp.Group | None, having: exp.Having | None
     ) -> Query:
         keys = [self._key(tree, items) for tree in self._group(group, items)]
-        computed = [(self._replace(item, name), name) for item, name in items]
-        condition = self._replace(having.this) if having else None
+        for item, name in items:
+            # Aggregates that are columns give their names to those inside of expressions
+            if item in aggregates_in(item)[:1]:
+                self._note(item, name)
+        computed = [(self._replace(item), name) for item, name in items]
+        condition = self._replace(self._spelled_out(having.this, items)) if having else None
         query = self.query.group_by(*keys).agg(*self.aggregates.values(), emit=self.emit)
         named = [key for key in keys if isinstance(key, Named)]
         if condition is not None:
@@ -131,6 +135,16 @@ class Select:
         return query.select(
             *(Named(name, self._after(item, query, named)) for item, name in computed)
         )
+
+    def _spelled_out(self, having: exp.Expr, items: list[Item]) -> exp.Expr:
+        """HAVING with the expressions of the SELECT list in place of the names that are no columns."""
+        computed = {name: item for item, name in items if not isinstance(item, exp.Column)}
+        # As a child of something, so that a name that is all of HAVING can be replaced too
+        whole = exp.Paren(this=having.copy())
+        for column in list(whole.find_all(exp.Column)):
+            if not column.table and column.name in computed and not self._is_column(column.name):
+                column.replace(exp.Paren(this=computed[column.name].copy()))
+        return whole
 
     def _group(self, group: exp.Group | None, items: list[Item]) -> list[exp.Expr]:
         """The expressions of GROUP BY; a number stands for that column of the SELECT list."""
@@ -223,11 +237,11 @@ class Select:
         found = translate(tree, self.scope)
         return isinstance(found, Column) and found.name == ordered.column
 
-    def _replace(self, tree: exp.Expr, name: str = "") -> exp.Expr:
+    def _replace(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a column in place of every aggregate, which is noted down."""
         found = aggregates_in(tree)
         if found and found[0] is tree:
-            return resolved(self._note(tree, name))
+            return resolved(self._note(tree, ""))
         copy = tree.copy()
         for node in aggregates_in(copy):
             node.replace(resolved(self._note(node, "")))
@@ -235,10 +249,9 @@ class Select:
 
     def _note(self, tree: exp.Expr, name: str) -> str:
         call = translate_aggregate(tree, self.scope)
-        known = self.aggregates.get(str(call))
-        if known is None or (name and known.name != name and known.name == str(call)):
-            known = self.aggregates[str(call)] = NamedAggregate(name or str(call), call)
-        return known.name
+        # Under the name of an input's column it could be taken for that
+        free = name if name and name not in self.scope.schema else str(call)
+        return self.aggregates.setdefault(str(call), NamedAggregate(free, call)).name
 
     def _after(self, tree: exp.Expr, query: Query, keys: list[Named]) -> Expression:
         """An expression over the groups: key expressions become the keys' columns."""

@@ -15,7 +15,7 @@ from anabranch.errors import suggest
 from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.dialect import Scope, parse
-from anabranch.language.expression import Expression, Literal, when
+from anabranch.language.expression import Literal
 from anabranch.language.text import name_of, split_alias, translate
 
 
@@ -46,11 +46,12 @@ def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
-    """A call such as `sum(len)`, `count(*)`, `count(DISTINCT srcIP)` or `count(*) FILTER (WHERE len > 9)`."""
-    condition: Expression | None = None
+    """A call such as `sum(len)`, `count(DISTINCT srcIP)` or `count(*) FILTER (WHERE len > 9)`."""
     if isinstance(tree, exp.Filter):
+        call = translate_aggregate(tree.this, scope)
         condition = translate(tree.expression.this, scope)
-        tree = tree.this
+        with scope.placed(tree):
+            return call.filter(condition)
     written = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
     name = aggregate.known_as(written)
     if name is None:
@@ -74,13 +75,8 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
                 "attribute.",
                 tree,
             )
-    if condition is not None and name in ("first", "last"):
-        raise scope.error(
-            f"FILTER is not available for {name.upper()}, which takes NULL as a value: filter with WHERE.",
-            tree,
-        )
     if name == "count" and len(parts) == 1 and isinstance(parts[0], exp.Star):
-        return aggregate.count() if condition is None else aggregate.count(when((condition, 1)))
+        return aggregate.count()
     if parts and isinstance(parts[0], exp.Distinct):
         if name not in ("count", "min", "max"):
             raise scope.error(f"DISTINCT is available in COUNT only, not in {name.upper()}.", tree)
@@ -92,8 +88,6 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
             )
         name = "count_distinct" if name == "count" else name
     arguments = [translate(part, scope) for part in parts]
-    if condition is not None and arguments:
-        arguments[0] = when((condition, arguments[0]))
     make: Callable[..., AggregateCall] = getattr(
         aggregate, f"{name}_" if name in ("sum", "min", "max") else name
     )

@@ -52,6 +52,14 @@ class Expression:
     def is_in(self, values: list[Scalar]) -> Expression:
         return Call("in", (self, *(Literal(value) for value in values)))
 
+    def is_distinct_from(self, other: Any) -> Expression:
+        """Not equal, with NULL as a value like others: never NULL itself."""
+        return Call("is_distinct", (self, lift(other)))
+
+    def like(self, pattern: str) -> Expression:
+        """Whether a text fits a pattern, where `%` is any text and `_` any character."""
+        return Call("like", (self, Literal(pattern)))
+
     def between(self, low: Any, high: Any) -> Expression:
         return Call("&", (self >= low, self <= high))
 

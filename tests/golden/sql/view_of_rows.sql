@@ -16,7 +16,7 @@ SELECT tb, MAX(len) AS len FROM large GROUP BY time/60 AS tb
 -- top@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 80 select time, srcIP, len, level 1
 -- large = tcp where len >= 80 select time, srcIP, len
 -- sources = sources@1 select tb, n
--- top = top@1 select tb, len
+-- top = top@1 select tb, "MAX(len)" AS len
 
 --input tcp
 -- time | srcIP | destIP | len | flags
