@@ -142,8 +142,8 @@ def first_word(scope: Scope) -> str:
     """The word a text begins with, comments aside, in capitals."""
     try:
         found = StatementDialect().tokenize(scope.text)
-    except SqlglotError:
-        return ""
+    except SqlglotError as error:
+        raise scope.error("cannot be understood: is a quote left open?") from error
     return str(found[0].text).upper() if found else ""
 
 

@@ -131,8 +131,10 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         kinds = ", ".join(
             f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression))
         )
+        # The lines after the first are about Polars' own expressions
+        reason = (str(error).splitlines() or [""])[0]
         raise LanguageError(
-            f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {error}"
+            f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {reason}"
         ) from error
     _check_comparisons(expression, schema, where)
     return frame.schema["value"]

@@ -30,7 +30,7 @@ from anabranch.language.sql_select import Select
 from anabranch.language.text import translate
 from anabranch.language.text_aggregate import aggregates_in
 
-BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(", "")
+BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 
 
 def read_query(
@@ -39,6 +39,8 @@ def read_query(
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
     scope = Scope(text, {}, f"Query '{name}'")
     word = first_word(scope)
+    if word in ("", ";"):
+        raise scope.error("expected a SELECT, but the text is empty.")
     if word not in BEGINNINGS:
         raise scope.error(f"expected a SELECT, but this is {word}.", 0)
     return _Reader(scope, dict(known), emit).query(parse(scope, StatementDialect))

@@ -15,7 +15,15 @@ from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.dialect import Scope
-from anabranch.language.expression import Call, Column, Expression, Literal, Named, columns_of
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Named,
+    columns_of,
+    type_of,
+)
 from anabranch.language.sql_refuse import CLAUSES, refuse_clauses
 from anabranch.language.text import resolved, translate
 from anabranch.language.text_aggregate import (
@@ -130,8 +138,12 @@ class Select:
         condition = self._replace(self._spelled_out(having.this, items)) if having else None
         query = self.query.group_by(*keys).agg(*self.aggregates.values(), emit=self.emit)
         named = [key for key in keys if isinstance(key, Named)]
-        if condition is not None:
-            query = query.where(self._after(condition, query, named))
+        if having and condition is not None:
+            kept = self._after(condition, query, named)
+            kind = type_of(kept, query.node.schema, self.scope.where)
+            if kind not in (pl.Boolean, pl.Null):
+                raise self.scope.error(f"HAVING needs a condition, but {kept} is {kind}.", having)
+            query = query.where(kept)
         return query.select(
             *(Named(name, self._after(item, query, named)) for item, name in computed)
         )

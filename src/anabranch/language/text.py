@@ -116,8 +116,9 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
         case exp.Case():
             return _case(tree, scope)
         case exp.If():
-            parts = (tree.this, tree.args["true"], tree.args.get("false") or exp.Null())
-            return Call("case", tuple(translate(part, scope) for part in parts))
+            values = (tree.args["true"], tree.args.get("false") or exp.Null())
+            condition = _condition(tree, tree.this, scope)
+            return Call("case", (condition, *(translate(part, scope) for part in values)))
         case exp.Cast() if not isinstance(tree, exp.TryCast):
             return _cast(tree, scope)
         case exp.Interval():
@@ -314,8 +315,10 @@ def _case(tree: exp.Case, scope: Scope) -> Expression:
     of = translate(tree.this, scope) if tree.this else None
     parts: list[Expression] = []
     for branch in tree.args["ifs"]:
-        condition = translate(branch.this, scope)
-        parts.append(condition if of is None else of == condition)
+        if of is None:
+            parts.append(_condition(tree, branch.this, scope))
+        else:
+            parts.append(of == translate(branch.this, scope))
         parts.append(translate(branch.args["true"], scope))
     default = tree.args.get("default")
     return Call("case", (*parts, translate(default, scope) if default else Literal(None)))

@@ -29,6 +29,22 @@ _NOT_HERE = {
     "now": "not the same when an epoch is run again: use the ordered attribute",
     "random": "not the same when an epoch is run again: take bits of a column instead",
 }
+for _name in (
+    "median",
+    "quantile",
+    "percentile",
+    "quantile_cont",
+    "quantile_disc",
+    "percentile_cont",
+):
+    _NOT_HERE[_name] = (
+        "not available exactly, for it would keep all values: use APPROX_QUANTILE(x, 0.5)"
+    )
+for _name in ("list", "array_agg", "string_agg", "group_concat", "listagg", "collect_list"):
+    _NOT_HERE[_name] = (
+        "not available, for it would keep all values: use FIRST, LAST or a UserAggregate"
+    )
+_NOT_HERE["any_value"] = "not available: use FIRST"
 for _name in ("current_timestamp", "current_date", "getdate", "today"):
     _NOT_HERE[_name] = _NOT_HERE["now"]
 for _name in ("rand", "uuid", "gen_random_uuid"):
