@@ -206,7 +206,7 @@ EXPRESSIONS: list[Expression] = [
     call("greatest", i, j, 1), call("least", i, j), call("greatest", f, g), call("least", f, g, 0.5),
     call("greatest", t, p), call("sign", i), call("sign", g), call("sign", f), call("exp", f),
     call("ln", g), call("log10", call("abs", i)), call("power", f, 2), call("power", i, j),
-    call("round", g, 1), call("round", g, 2), call("round", i, 2), call("substring", t, 2),
+    call("round", g, 1), call("round", g, 2), call("round", i, 2), call("substring", t, 2), call("substring", t, i, 2), call("substring", t, i),
     call("right", t, 2), call("right", t, 0), call("left", t, 2), call("trim", p), call("ltrim", p),
     call("rtrim", p), call("trim", p, " a1"), call("ltrim", p, "12."), call("rtrim", p, ""),
     call("replace", p, ".", "$1"), call("replace", p, "%", ""), call("split_part", p, ".", 1),

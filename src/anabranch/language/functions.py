@@ -53,6 +53,14 @@ def _extreme(parts: tuple[pl.Expr, ...], greatest: bool) -> pl.Expr:
     return result
 
 
+def _substring(text: pl.Expr, start: pl.Expr, length: pl.Expr | None = None) -> pl.Expr:
+    """From character 1 on; below zero it counts from the end, and place 0 is the one before the text."""
+    offset = pl.when(start > 0).then(start - 1).otherwise(start)
+    if length is not None:
+        length = pl.when((start == 0) & (length > 0)).then(length - 1).otherwise(length)
+    return text.str.slice(offset, length)
+
+
 def _split_part(text: pl.Expr, separator: str, number: int) -> pl.Expr:
     part = text.str.split(separator).list.get(number - 1, null_on_oob=True)
     return pl.when(text.is_not_null()).then(part.fill_null(""))
@@ -112,7 +120,7 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "upper": lambda a: a.str.to_uppercase(),
     "lower": lambda a: a.str.to_lowercase(),
     "length": lambda a: a.str.len_chars().cast(pl.Int64),
-    "substring": lambda a, start, length=None: a.str.slice(start - 1, length),
+    "substring": _substring,
     "right": lambda a, count: a.str.tail(count),
     "trim": lambda a, characters=SPACES: a.str.strip_chars(characters),
     "ltrim": lambda a, characters=SPACES: a.str.strip_chars_start(characters),

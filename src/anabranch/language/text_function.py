@@ -120,10 +120,6 @@ def _fit(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -
             time = rest[0]
             # A date has no hours; DuckDB gives a timestamp for every unit
             return [unit, time.cast("timestamp") if scope.kind(time) == pl.Date else time]
-        case "substring" if isinstance(rest[0], Literal):
-            start = rest[0].value
-            if type(start) is not int or start < 1:
-                raise scope.error(f"SUBSTRING begins at character 1, not at {rest[0]}.", tree)
         case "ip_prefix" if scope.kind(first) == pl.String and not isinstance(first, Literal):
             return [Call("ip_number", (first,)), *rest]
         case "ip_prefix" | "ip_text" if not isinstance(first, Literal):
