@@ -1,6 +1,6 @@
-"""The SELECT list with GROUP BY, HAVING and OVER: what is computed from the rows of FROM and WHERE.
+"""The SELECT list with GROUP BY and HAVING: what is computed from the rows of FROM and WHERE.
 
-Windows of GROUP BY are TUMBLE, HOP, SESSION, COUNT_WINDOW and Spark's window().
+The windows of GROUP BY are in `sql_window.py`, OVER is in `sql_over.py`.
 """
 
 from __future__ import annotations
@@ -11,36 +11,29 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import suggest
-from anabranch.language import aggregate
-from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.dialect import Scope
 from anabranch.language.expression import (
     Call,
     Column,
     Expression,
-    Literal,
     Named,
     columns_of,
     type_of,
 )
+from anabranch.language.sql_over import Item, read_histories
 from anabranch.language.sql_refuse import CLAUSES, refuse_clauses
+from anabranch.language.sql_window import WINDOWS, read_window
 from anabranch.language.text import resolved, translate
 from anabranch.language.text_aggregate import (
     aggregates_in,
     outside_queries,
     translate_aggregate,
 )
-from anabranch.language.text_function import apply_function
 from anabranch.language.window import END, START
 
-WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
-"""The window functions of GROUP BY and the most sizes each takes."""
-
 _SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}
-
-Item = tuple[exp.Expr, str]
-"""A column of the SELECT list and its name."""
 
 
 @dataclass
@@ -64,7 +57,12 @@ class Select:
             if isinstance(node, exp.Window)
         ]
         if windows:
-            return self._histories(items, windows)
+            if group or any(aggregates_in(item) for item, _ in items):
+                raise self.scope.error(
+                    "OVER and grouped aggregates cannot meet in one SELECT: use a sub-query.",
+                    windows[0],
+                )
+            return read_histories(items, windows, self.query, self.scope)
         if not group and not having and not any(aggregates_in(item) for item, _ in items):
             return self.query.select(
                 *(Named(name, translate(item, self.scope)) for item, name in items)
@@ -196,7 +194,7 @@ class Select:
     def _key(self, tree: exp.Expr, items: list[Item]) -> Named | WindowKey:
         inner, name = (tree.this, tree.alias) if isinstance(tree, exp.Alias) else (tree, "")
         if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
-            return self._window(inner)
+            return read_window(inner, self.query, self.scope)
         if isinstance(inner, exp.Column) and not inner.table and not self._is_column(inner.name):
             chosen = next((item for item, other in items if other == inner.name), None)
             if chosen is not None and not aggregates_in(chosen):
@@ -213,41 +211,6 @@ class Select:
     def _is_column(self, name: str) -> bool:
         inputs = self.scope.inputs
         return name in inputs.merged or bool(inputs.holding(name))
-
-    def _window(self, tree: exp.Anonymous) -> WindowKey:
-        kind = str(tree.this).lower()
-        parts = list(tree.expressions)
-        ordered = self.query.node.ordered
-        if parts and isinstance(parts[0], exp.Column) and kind != "count_window":
-            if not self._is_ordered(parts[0]):
-                known = f"'{ordered.column}'" if ordered else "nothing"
-                raise self.scope.error(
-                    f"{kind.upper()} needs the ordered attribute, which is {known}.", tree
-                )
-            parts = parts[1:]
-        sizes = [translate(part, self.scope) for part in parts]
-        values = [size.value for size in sizes if isinstance(size, Literal)]
-        lengths = [value for value in values if isinstance(value, (int, str))]
-        if not 1 <= len(lengths) <= WINDOWS[kind] or len(lengths) < len(parts):
-            raise self.scope.error(
-                f"{kind.upper()} takes the ordered attribute and up to {WINDOWS[kind]} constant "
-                "size(s), e.g. TUMBLE(time, 60), HOP(ts, '1 minute', '10 seconds').", tree,
-            )  # fmt: skip
-        if kind == "window":
-            kind = "hop" if len(lengths) == 2 else "tumble"
-        if kind == "count_window":
-            kind, lengths = "rows", lengths if len(lengths) == 2 else lengths * 2
-        if kind == "hop" and len(lengths) == 1:
-            raise self.scope.error("HOP needs a size and a slide: HOP(time, 60, 10).", tree)
-        return WindowKey(kind, tuple(lengths))
-
-    def _is_ordered(self, tree: exp.Expr) -> bool:
-        """Whether this is the ordered attribute of the input."""
-        ordered = self.query.node.ordered
-        if ordered is None or not isinstance(tree, exp.Column):
-            return False
-        found = translate(tree, self.scope)
-        return isinstance(found, Column) and found.name == ordered.column
 
     def _replace(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a column in place of every aggregate, which is noted down."""
@@ -279,80 +242,6 @@ class Select:
                     tree,
                 )
         return expression
-
-    def _histories(self, items: list[Item], windows: list[exp.Window]) -> Query:
-        """Aggregates OVER (PARTITION BY keys ORDER BY time ROWS n PRECEDING): one history of all."""
-        if self.tree.args.get("group") or any(aggregates_in(item) for item, _ in items):
-            raise self.scope.error(
-                "OVER and grouped aggregates cannot meet in one SELECT: use a sub-query.",
-                windows[0],
-            )
-        frames = {self._frame(window) for window in windows}
-        partitions = {_listed(window.args.get("partition_by")) for window in windows}
-        if len(frames) > 1 or len(partitions) > 1:
-            raise self.scope.error(
-                "all OVER clauses of a SELECT must have the same PARTITION BY and ROWS.", windows[1]
-            )
-        calls: dict[str, NamedAggregate] = {}
-        computed = []
-        for item, name in items:
-            copy = item.copy()
-            for window in (
-                [copy] if isinstance(copy, exp.Window) else list(copy.find_all(exp.Window))
-            ):
-                call = self._over(window)
-                noted = calls.setdefault(str(call), NamedAggregate(f"{call} OVER", call))
-                column = resolved(noted.name)
-                if window is copy:
-                    copy = column
-                else:
-                    window.replace(column)
-            computed.append((copy, name))
-        keys = tuple(windows[0].args.get("partition_by") or ())
-        named = [Named(f"key{at}", translate(key, self.scope)) for at, key in enumerate(keys)]
-        query = self.query.history(*named, rows=frames.pop()).agg(*calls.values())
-        scope = replace(self.scope, schema=query.node.schema)
-        return query.select(*(Named(name, translate(item, scope)) for item, name in computed))
-
-    def _over(self, window: exp.Window) -> AggregateCall:
-        called = str(window.this.this).lower() if isinstance(window.this, exp.Anonymous) else ""
-        if called and aggregate.known_as(called) is None:
-            # Not there at all, or there is something to write instead
-            apply_function(called, [], window, self.scope)
-        return translate_aggregate(window.this, self.scope)
-
-    def _frame(self, window: exp.Window) -> int:
-        """The number of rows an OVER clause covers, the current one included."""
-        ordered = self.query.node.ordered
-        called = window.this
-        if isinstance(called, exp.Anonymous) and aggregate.known_as(str(called.this)) is None:
-            self._over(window)
-        order = window.args.get("order")
-        by = list(order.expressions) if order else []
-        if len(by) != 1 or not self._is_ordered(by[0].this) or by[0].args.get("desc"):
-            name = ordered.column if ordered else "the ordered attribute"
-            raise self.scope.error(f"OVER needs ORDER BY {name}, ascending.", window)
-        spec = window.args.get("spec")
-        start = spec.args.get("start") if spec else None
-        fits = (
-            spec is not None
-            and spec.args.get("kind") == "ROWS"
-            and spec.args.get("start_side") == "PRECEDING"
-            and spec.args.get("end") in (None, "CURRENT ROW")
-            and isinstance(start, exp.Literal)
-        )
-        if not fits:
-            raise self.scope.error(
-                "OVER needs a number of rows: ROWS n PRECEDING (up to the current row). A stretch of time "
-                "is a window of GROUP BY, such as HOP.",
-                window,
-            )
-        assert isinstance(start, exp.Literal)
-        return int(start.this) + 1
-
-
-def _listed(parts: list[exp.Expr] | None) -> str:
-    return ", ".join(part.sql() for part in parts or ())
 
 
 def _with_keys(expression: Expression, keys: list[Named]) -> Expression:
