@@ -150,6 +150,23 @@ def test_three_inputs() -> None:
     assert list(query.node.schema) == ["len", "len_a"]
 
 
+@pytest.mark.parametrize(
+    ("side", "after"),
+    [("LEFT", "SELECT len"), ("RIGHT", "WHERE time = at"), ("FULL", "WHERE time = at")],
+)
+def test_an_equality_of_where_below_a_join_that_fills_with_null(side: str, after: str) -> None:
+    query = read_query(
+        f"SELECT a.len FROM tcp a JOIN dns b ON a.srcIP = b.srcIP {side} JOIN tcp c ON a.time = c.time"
+        " WHERE a.time = b.at",
+        KNOWN,
+    )
+    inner = join_of(query).left
+    assert isinstance(inner, Join)
+    assert texts(inner) == ["srcIP = srcIP", "time = at"]
+    top = query.node if side == "LEFT" else query.node.inputs[0]
+    assert str(top) == after, "the filter drops the rows that the outer join fills"
+
+
 def test_grouping_over_a_join() -> None:
     query = read_query(
         "SELECT b.name, COUNT(*) AS n FROM tcp a JOIN dns b ON a.srcIP = b.srcIP AND a.time = b.at"

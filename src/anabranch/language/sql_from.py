@@ -58,8 +58,10 @@ class From:
             raise self.reader.scope.error("FROM is missing: name a stream or a query.", tree)
         name, self.query = self._input(source.this)
         self.tables[name] = {column: column for column in self.query.node.schema}
-        for join in tree.args.get("joins") or ():
-            self._join(join)
+        joins = tree.args.get("joins") or []
+        for number, join in enumerate(joins):
+            filled = any(self._kind(later) in ("right", "full") for later in joins[number + 1 :])
+            self._join(join, filled)
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
@@ -80,7 +82,8 @@ class From:
 
     # -- joins ------------------------------------------------------------------------------------
 
-    def _join(self, tree: exp.Join) -> None:
+    def _join(self, tree: exp.Join, filled: bool) -> None:
+        """Joins one more input; with `filled`, a later join may put NULL in place of all there is so far."""
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)
@@ -96,7 +99,7 @@ class From:
             else:
                 rest.append(translate(part, meeting.both))
         if kind == "inner":
-            pairs += self._from_where(meeting)
+            pairs += self._from_where(meeting, keep=filled)
         if not pairs:
             others = " and ".join(repr(other) for other in before.inputs.tables)
             first = next(iter(before.inputs.tables))
@@ -139,8 +142,11 @@ class From:
         self.merged[name] = merged.get(kind, ours)
         return ours, Column(name)
 
-    def _from_where(self, meeting: _Meeting) -> list[Pair]:
-        """The equalities in WHERE between the new input and those before it."""
+    def _from_where(self, meeting: _Meeting, keep: bool) -> list[Pair]:
+        """The equalities in WHERE between the new input and those before it.
+
+        Those that are kept are a filter too: it drops rows that a later join fills with NULL.
+        """
         found: list[Pair] = []
         for part in list(self.where):
             used: set[str] = set()
@@ -151,7 +157,8 @@ class From:
                 pair = meeting.pair(part)
                 if pair:
                     found.append(pair)
-                    self.where.remove(part)
+                    if not keep:
+                        self.where.remove(part)
         return found
 
 

@@ -13,8 +13,9 @@ from anabranch.language.dialect import Scope
 from anabranch.language.expression import Named
 from anabranch.language.shorthand import ALIASES
 from anabranch.language.sql_window import is_ordered
-from anabranch.language.text import resolved, translate
+from anabranch.language.text import translate
 from anabranch.language.text_aggregate import translate_aggregate
+from anabranch.language.text_column import resolved
 from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
 
 Item = tuple[exp.Expr, str]

@@ -25,12 +25,13 @@ from anabranch.language.expression import (
 from anabranch.language.sql_over import Item, read_histories
 from anabranch.language.sql_refuse import CLAUSES, refuse_clauses
 from anabranch.language.sql_window import WINDOWS, read_window
-from anabranch.language.text import resolved, translate
+from anabranch.language.text import translate
 from anabranch.language.text_aggregate import (
     aggregates_in,
     outside_queries,
     translate_aggregate,
 )
+from anabranch.language.text_column import resolved
 from anabranch.language.window import END, START
 
 _SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}

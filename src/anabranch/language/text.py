@@ -24,11 +24,11 @@ from anabranch.language.expression import (
     INFIX,
     TYPES,
     Call,
-    Column,
     Expression,
     Literal,
     Named,
 )
+from anabranch.language.text_column import STAR, read_column
 from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
 from anabranch.language.window import duration
 
@@ -79,7 +79,7 @@ _ELSEWHERE: dict[type[exp.Expr], str] = {
     exp.Any: "ANY is not available: use IN (constants)",
     exp.AtTimeZone: "AT TIME ZONE is not available: give the stream's column its zone at the source",
     exp.Filter: "FILTER belongs to an aggregate",
-    exp.Star: "* stands for all columns and can only be a column of SELECT or the argument of COUNT",
+    exp.Star: STAR,
     exp.Block: "there is more than one statement: register each as a query of its own",
 }
 """What can be written elsewhere, or instead."""
@@ -91,7 +91,7 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
         case exp.Paren():
             return translate(tree.this, scope)
         case exp.Column():
-            return _column(tree, scope)
+            return read_column(tree, scope)
         case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null() | exp.Neg():
             return _constant(tree, scope)
         case exp.Not(this=exp.Is(expression=exp.Null()) as inner):
@@ -151,59 +151,6 @@ def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
     if start is not None and not re.search(r'\bas[\s"]*$', scope.text[:start], re.IGNORECASE):
         raise scope.error(f"expected an operator or AS before '{tree.alias}'.", start)
     return tree.this, tree.alias
-
-
-def resolved(column: str) -> exp.Column:
-    """A tree for a column of the scope's schema by its own name, whatever the inputs are called."""
-    tree = exp.column(column, quoted=True)
-    tree.meta["resolved"] = True
-    return tree
-
-
-def _column(tree: exp.Column, scope: Scope) -> Expression:
-    name, inputs = tree.name, scope.inputs
-    if tree.meta.get("resolved"):
-        return Column(name)
-    if isinstance(tree.this, exp.Star):
-        raise scope.error(f"{_ELSEWHERE[exp.Star]}.", tree)
-    if tree.table:
-        return _qualified(tree, scope)
-    if name in scope.own:
-        return Column(name)
-    if name in inputs.merged:
-        return inputs.merged[name]
-    holding = inputs.holding(name)
-    if len(holding) > 1:
-        choices = " or ".join(f"{table}.{name}" for table in holding)
-        raise scope.error(
-            f"column '{name}' is in {' and in '.join(holding)}: write {choices}.", tree
-        )
-    if holding:
-        return Column(inputs.tables[holding[0]][name])
-    if name not in scope.schema or inputs.tables:
-        known = {*scope.own, *(c for columns in inputs.tables.values() for c in columns)}
-        raise scope.error(
-            f"column '{name}' is not found.{suggest(name, known or scope.schema)}", tree
-        )
-    return Column(name)
-
-
-def _qualified(tree: exp.Column, scope: Scope) -> Expression:
-    tables = scope.inputs.tables
-    if not tables:
-        raise scope.error(f"write '{tree.name}' without '{tree.table}.': there is one input.", tree)
-    if tree.table not in tables or tree.args.get("db"):
-        raise scope.error(
-            f"there is no input '{tree.table}' here.{suggest(tree.table, tables)} An input has the name "
-            "that AS gives it, and a sub-query does not see the inputs of the query around it.",
-            tree,
-        )
-    columns = tables[tree.table]
-    if tree.name not in columns:
-        raise scope.error(
-            f"'{tree.table}' has no column '{tree.name}'.{suggest(tree.name, columns)}", tree
-        )
-    return Column(columns[tree.name])
 
 
 def _constant(tree: exp.Expr, scope: Scope) -> Expression:
