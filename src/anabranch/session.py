@@ -28,6 +28,7 @@ from anabranch.language.graph import Node, Stream, depth
 from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.plan.check import check_runnable
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
 from anabranch.plan.explain import explain_plan
@@ -310,6 +311,7 @@ class Session:
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         """
         plan, choice = self._plan(_stored(checkpoint), sinks)
+        check_runnable(plan)
         check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
             check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))

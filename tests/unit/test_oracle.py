@@ -179,9 +179,14 @@ VALUES = pl.DataFrame(
         "d": [None, *(dt.date(2024, month, 28) for month in range(1, 8))],
         "s": [None, *(dt.datetime(2024, 5, 6, hour, 59) for hour in range(7))],
         "n": pl.Series([None, -128, 127, 1, 2, 3, 4, 5], dtype=pl.Int8),
+        "p": [None, "10.0.0.1", "255.255.255.255", "1.2.3", "1.2.3.256", " a%b_c ", "x\ny", "01.2.3.4"],
+        "a": [None, 0, 2**32 - 1, 2**32, -1, 167772161, 256, 3232235777],
+        "z": [None, dt.datetime(1969, 12, 31, 23, 59, 59, 500000), dt.datetime(2024, 12, 31, 7, 8, 9, 1),
+              *(dt.datetime(2023, month, 1, 12, 30, 15) for month in (1, 3, 4, 7, 10))],
+        "g": [None, float("nan"), -1.5, 0.0, 2.25, 7.125, -0.375, 1e6],
     }
-)
-i, j, f, t, b, d, s, n = (col(name) for name in VALUES.columns)
+)  # fmt: skip
+i, j, f, t, b, d, s, n, p, a, z, g = (col(name) for name in VALUES.columns)
 EXPRESSIONS: list[Expression] = [
     i + j, i - j, i * j, i / j, i // j, i % j, i // 3, i % 3, i // -3, i % -3, f // 2.0, f % 2.0, f / 4,
     i & j, i | j, i ^ j, b & (i > 0), b | (i > 0), b ^ (i > 0), ~b, ~i, -i, -f, i << 3, i >> 1, n + 1,
@@ -195,6 +200,25 @@ EXPRESSIONS: list[Expression] = [
     call("minute", s), i.cast("float64"), f.cast("int64"), i.cast("string"), d.cast("string"),
     i.cast("boolean"), b.cast("int32"), d.cast("timestamp"), i.cast("timestamp"), s.cast("int64"),
     lit("1").cast("int64") + i, lit(2.5) + i, lit(None).is_null(),
+    call("is_distinct", i, j), call("is_distinct", g, f), call("is_distinct", t, None),
+    call("like", p, "%a\\%%"), call("like", p, "%.%.%"), call("like", p, "x_y"), call("like", p, "%"),
+    call("like", p, ""), call("like", p, " a%b_c "), call("like", p, "[a-z]*"), call("like", p, "1.2.3"),
+    call("greatest", i, j, 1), call("least", i, j), call("greatest", f, g), call("least", f, g, 0.5),
+    call("greatest", t, p), call("sign", i), call("sign", g), call("sign", f), call("exp", f),
+    call("ln", g), call("log10", call("abs", i)), call("power", f, 2), call("power", i, j),
+    call("round", g, 1), call("round", g, 2), call("round", i, 2), call("substring", t, 2),
+    call("substring", t, i, 2), call("substring", t, i),
+    call("right", t, 2), call("right", t, 0), call("left", t, 2), call("trim", p), call("ltrim", p),
+    call("rtrim", p), call("trim", p, " a1"), call("ltrim", p, "12."), call("rtrim", p, ""),
+    call("replace", p, ".", "$1"), call("replace", p, "%", ""), call("split_part", p, ".", 1),
+    call("split_part", p, ".", 4), call("split_part", p, ".", 9), call("ends_with", t, "c"),
+    call("second", z), call("dow", z), call("dow", d), call("doy", z), call("week", z), call("quarter", d),
+    call("epoch", z), call("epoch", d), call("ip_number", p), call("ip_text", a),
+    call("ip_prefix", a, 24), call("ip_prefix", a, 0), call("ip_prefix", a, 32), call("nullif", i, j),
+    call("ifnull", i, j), call("mod", i, 3), call("if", b, i, j), call("date_part", "hour", z),
+    z + dt.timedelta(hours=1),
+    *(call("date_trunc", unit, z) for unit in
+      ("second", "minute", "hour", "day", "week", "month", "quarter", "year")),
 ]  # fmt: skip
 
 

@@ -139,7 +139,7 @@ def test_the_gate() -> None:
     check_plan(plan)
     flows, heavy = plan.subqueries.values()
     for wrong, reason in (
-        (replace(heavy, terms=(col("cnt"),)), "not a function of"),
+        (replace(heavy, terms=((col("cnt"),),)), "not a function of"),
         (replace(heavy, home="heavy@1"), "without an exchange between them"),
         (replace(heavy, level=0), "comes after it"),
         (replace(heavy, spread=EVENLY), "evenly, whatever their group"),

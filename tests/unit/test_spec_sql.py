@@ -245,7 +245,7 @@ def test_faults_of_the_file(tmp_path: Path, old: str, new: str, message: str) ->
         ("FROM tcp", "FRM tcp", "line 4, column 3: query 'flows': cannot be understood near 'FRM'."),
         ("FROM tcp", "FROM flows", "line 2, column 14: queries cannot read each other in a circle: "
          "flows -> flows."),
-        ("FROM tcp", "FROM tcp WHERE len", "line 2, column 14: WHERE len: expected a condition"),
+        ("FROM tcp", "FROM tcp WHERE len", "column 18: query 'flows': WHERE len: expected a condition"),
         ("srcIP;", "srcIP -- é; 'x\nLIMIT 5;", "line 5, column 7: query 'flows': LIMIT has no"),
         ("COUNT(*)", "/* 'ü; */ COUNTT(len)", "line 3, column 31: query 'flows': there is no func"),
         (SINK, SINK + "CREATE QUERY one AS SELECT lenn FROM tcp;",

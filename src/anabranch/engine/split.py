@@ -68,9 +68,12 @@ class Outbox:
             ]
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
-        return subquery.operator.intake(stepped, self._spread(subquery, stepped, lane))
+        spread = self._spread(subquery, path.input, stepped, lane)
+        return subquery.operator.intake(stepped, spread)
 
-    def _spread(self, subquery: Subquery, rows: pl.DataFrame, lane: int | None) -> Spread:
+    def _spread(
+        self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
+    ) -> Spread:
         partitions = self.orders.maps[subquery.home].partitions
         if self.level and subquery.level == self.level:
             # Without an exchange, results stay on the partition that they were made on
@@ -82,7 +85,7 @@ class Outbox:
             return Spread(partitions, placed=turns)
         if subquery.partitioned_by_keys:
             return Spread(partitions)
-        named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms)]
+        named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
         return Spread(partitions, compute(rows, named).get_columns())
 
     def _map(self, name: str) -> PartitionMap:

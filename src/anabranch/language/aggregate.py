@@ -6,19 +6,33 @@ What each keeps per group and how parts are merged is in `operators/functions.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import LanguageError, suggest
-from anabranch.language.expression import Column, Expression, Scalar, lift
+from anabranch.language.expression import Column, Expression, Literal, Scalar, lift, when
 
 FUNCTIONS = (
     "count", "count_distinct", "sum", "min", "max", "avg", "var", "stddev", "bit_or", "bit_and",
     "bit_xor", "first", "last", "approx_distinct", "approx_quantile",
 )  # fmt: skip
+
+ALIASES = {
+    "or_aggr": "bit_or", "and_aggr": "bit_and", "xor_aggr": "bit_xor", "mean": "avg",
+    "variance": "var", "var_samp": "var", "stddev_samp": "stddev",
+    "approx_count_distinct": "approx_distinct",
+}  # fmt: skip
+"""Other names in texts: those of GSQL, and those of other engines for the very same."""
+
+
+def known_as(name: str) -> str | None:
+    """The aggregate that a text calls by this name, in any case; None if there is none."""
+    name = name.lower()
+    name = ALIASES.get(name, name)
+    return name if name in FUNCTIONS else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +88,20 @@ class AggregateCall:
 
     def alias(self, name: str) -> NamedAggregate:
         return NamedAggregate(name, self)
+
+    def filter(self, condition: Expression) -> AggregateCall:
+        """The same over the rows for which a condition is true, as SQL's FILTER (WHERE …).
+
+        >>> print(count().filter(Column("len") > 1000))
+        COUNT(CASE WHEN len > 1000 THEN 1 ELSE NULL END)
+        """
+        if self.function in ("first", "last") or self.user is not None:
+            raise LanguageError(
+                f"FILTER is not available for {self.function.upper()}, which counts NULL as a value: "
+                "use WHERE."
+            )
+        value = self.arguments[0] if self.arguments else Literal(1)
+        return replace(self, arguments=(when((condition, value)),))
 
     def __str__(self) -> str:
         inner = ", ".join(str(argument) for argument in self.arguments) or "*"

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ from anabranch.language.graph import (
     Branch,
     Filter,
     History,
+    Join,
     Node,
     Ordered,
     Project,
@@ -40,6 +42,8 @@ from anabranch.language.window import (
 )
 
 Key: TypeAlias = "str | Expression | Named | WindowKey"
+On: TypeAlias = "str | tuple[str | Expression, str | Expression]"
+"""What must be equal in a join: a column of both, or an expression over the left and one over the right."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,26 @@ class Query:
         """The rows of this query and of others with the same columns."""
         return Query(Union((self.node, *(other.node for other in others))))
 
+    def join(
+        self, other: Query, on: On | Sequence[On], how: str = "inner", *,
+        where: Expression | None = None, suffix: str = "right",
+    ) -> Query:  # fmt: skip
+        """Pairs of rows of this query and another that agree on all of `on`.
+
+        `on` has names that both have, or pairs of a left and a right expression. `how` is inner, left, right
+        or full. Right columns that the left has too get `_<suffix>`; `where` is over the result's columns.
+
+        >>> import polars as pl
+        >>> flows = Query(Stream("flows", pl.Schema({"tb": pl.Int64, "n": pl.Int64}), Ordered("tb", False)))
+        >>> list(flows.join(flows, on=[("tb", col("tb") + 1)], suffix="before").node.schema)
+        ['tb', 'n', 'tb_before', 'n_before']
+        """
+        if not isinstance(other, Query):
+            raise LanguageError(f"join() takes another query, not {type(other).__name__}.")
+        given = [on] if isinstance(on, (str, tuple)) else list(on)
+        pairs = tuple(_pair(part) for part in given)
+        return Query(Join(self.node, other.node, how, pairs, where, suffix))
+
     def group_by(self, *keys: Key) -> Grouped:
         """Groups of rows with the same keys; one key may be a window or `time // n`."""
         return Grouped(self.node, keys)
@@ -187,6 +211,17 @@ class Histories:
         """The input's rows with these aggregates over the last rows of the group added."""
         named = tuple(_named_aggregate(part) for part in aggregates)
         return Query(History(self.node, self.keys, self.rows, named))
+
+
+def _pair(on: On) -> tuple[Expression, Expression]:
+    if isinstance(on, str):
+        return Column(on), Column(on)
+    if len(on) != 2:
+        raise LanguageError(
+            f"join(on=…) takes names of columns or pairs (left, right) of expressions, not '{on}'."
+        )
+    left, right = (Column(side) if isinstance(side, str) else side for side in on)
+    return left, right
 
 
 def _named(column: str | Expression | Named) -> Named:

@@ -5,8 +5,9 @@ What a parsed tree means is in `text.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import polars as pl
@@ -33,7 +34,24 @@ class TextDialect(Dialect):
     class Parser(SqlParser):
         FUNCTIONS: ClassVar = {}
         NO_PAREN_FUNCTIONS: ClassVar = {}
-        FUNCTION_PARSERS: ClassVar = {"CAST": SqlParser.FUNCTION_PARSERS["CAST"]}
+        FUNCTION_PARSERS: ClassVar = {
+            name: SqlParser.FUNCTION_PARSERS[name]
+            for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
+        }
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The inputs of a statement by the names they have in it: what `t.srcIP` refers to."""
+
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """For each input its columns: the name there, and the name among the columns of all inputs."""
+    merged: Mapping[str, Expression] = field(default_factory=dict)
+    """Columns that USING made one of two."""
+
+    def holding(self, column: str) -> list[str]:
+        """The inputs that have a column of that name."""
+        return [name for name, columns in self.tables.items() if column in columns]
 
 
 @dataclass(frozen=True)
@@ -43,12 +61,25 @@ class Scope:
     text: str
     schema: Mapping[str, pl.DataType]
     where: str = "expression"
+    inputs: Inputs = Inputs()
+    own: Collection[str] = ()
+    """Columns that a name without an input means first: those that GROUP BY made."""
 
     def error(self, message: str, at: exp.Expr | int | None = None) -> LanguageError:
         """The error to raise, with the position of the node (or the offset) in the text."""
         offset = offset_of(at) if isinstance(at, exp.Expr) else at
         place = "" if offset is None else f", at {position_of(self.text, offset)}"
         return LanguageError(f"{self.where} '{self.text}'{place}: {message}")
+
+    @contextlib.contextmanager
+    def placed(self, at: exp.Expr) -> Iterator[None]:
+        """Gives errors that know no text the name of this one and a position."""
+        try:
+            yield
+        except LanguageError as error:
+            if str(error).startswith(f"{self.where} '"):
+                raise
+            raise self.error(str(error), at) from error
 
     def kind(self, expression: Expression) -> pl.DataType:
         return type_of(expression, self.schema, f"{self.where} '{self.text}'")
@@ -68,7 +99,19 @@ class StatementDialect(TextDialect):
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
             if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
                 return None
+            if self._curr and self._curr.token_type in _SETS:
+                # Theirs knows them, and then they can be refused by name
+                return super()._parse_group(skip_group_by_token=True)
             return self.expression(exp.Group(expressions=self._parse_csv(self._parse_expression)))
+
+
+_SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
+
+_HINTS = {
+    "WINDOW": " Named windows are not available: write OVER (…) out.",
+    "TOP": " TOP has no meaning in an endless stream: filter with WHERE or HAVING.",
+}
+"""What to say where the parser gives up right after a word."""
 
 
 def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
@@ -82,7 +125,9 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         near, line = str(first.get("highlight") or ""), int(first.get("line") or 1)
         above = sum(len(text) + 1 for text in scope.text.split("\n")[: line - 1])
         offset = above + int(first.get("col") or 0) - len(near)
-        raise scope.error(f"cannot be understood near '{near}'.", offset) from error
+        before = scope.text[:offset].split()
+        hint = _HINTS.get(before[-1].upper(), "") if before else ""
+        raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
 
@@ -91,6 +136,15 @@ def offset_of(tree: exp.Expr) -> int | None:
     """Where the node, or the first of its parts that knows, stands in the text."""
     starts = [node.meta["start"] for node in tree.walk() if "start" in node.meta]
     return min(starts, default=None)
+
+
+def first_word(scope: Scope) -> str:
+    """The word a text begins with, comments aside, in capitals."""
+    try:
+        found = StatementDialect().tokenize(scope.text)
+    except SqlglotError as error:
+        raise scope.error("cannot be understood: is a quote left open?") from error
+    return str(found[0].text).upper() if found else ""
 
 
 def position_of(text: str, offset: int) -> str:

@@ -1,327 +1,69 @@
-"""Scalar expressions over the columns of a row: frozen trees, printed as SQL, evaluated columnar.
+"""What expression trees compute: Polars expressions, types, the columns they read.
 
-A tree is data: it can be compared, hashed, traced to its columns and printed. `to_polars` turns it
-into the expression that does the work. Aggregate functions are in `aggregate.py`.
+A tree is data (`tree.py`, whose names can be had from here too): it can be compared, hashed, traced to its
+columns and printed. `to_polars` turns it into the expression that does the work, with the functions of
+`functions.py`. Aggregate functions are in `aggregate.py`.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
 from anabranch.errors import LanguageError, suggest
-
-_PLAIN = re.compile(r"#?\w+")
-"""Names that are shown without quotes."""
-
-Scalar: TypeAlias = (
-    bool | int | float | str | bytes | dt.date | dt.datetime | dt.timedelta | decimal.Decimal | None
+from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse
+from anabranch.language.shorthand import ALIASES, SHORTHANDS
+from anabranch.language.tree import (
+    COMPARISONS,
+    INFIX,
+    TYPES,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Named,
+    Scalar,
+    col,
+    lift,
+    lit,
+    when,
 )
-
-
-class Expression:
-    """A scalar expression; Python's operators build larger ones.
-
-    >>> print((col("time") // 60).alias("tb"))
-    time // 60 AS tb
-    """
-
-    __hash__ = object.__hash__
-
-    def alias(self, name: str) -> Named:
-        return Named(name, self)
-
-    def cast(self, type_name: str) -> Expression:
-        """The value as another type: int8 … uint64, float32/64, string, boolean, date, timestamp."""
-        if type_name not in TYPES:
-            raise LanguageError(
-                f"There is no type '{type_name}' to cast to.{suggest(type_name, TYPES)}"
-            )
-        return Call("cast", (self, Literal(type_name)))
-
-    def is_null(self) -> Expression:
-        return Call("is_null", (self,))
-
-    def is_not_null(self) -> Expression:
-        return Call("is_not_null", (self,))
-
-    def is_in(self, values: list[Scalar]) -> Expression:
-        return Call("in", (self, *(Literal(value) for value in values)))
-
-    def between(self, low: Any, high: Any) -> Expression:
-        return Call("&", (self >= low, self <= high))
-
-    def __add__(self, other: Any) -> Expression:
-        return Call("+", (self, lift(other)))
-
-    def __radd__(self, other: Any) -> Expression:
-        return Call("+", (lift(other), self))
-
-    def __sub__(self, other: Any) -> Expression:
-        return Call("-", (self, lift(other)))
-
-    def __rsub__(self, other: Any) -> Expression:
-        return Call("-", (lift(other), self))
-
-    def __mul__(self, other: Any) -> Expression:
-        return Call("*", (self, lift(other)))
-
-    def __rmul__(self, other: Any) -> Expression:
-        return Call("*", (lift(other), self))
-
-    def __truediv__(self, other: Any) -> Expression:
-        return Call("/", (self, lift(other)))
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return Call("//", (self, lift(other)))
-
-    def __mod__(self, other: Any) -> Expression:
-        return Call("%", (self, lift(other)))
-
-    def __and__(self, other: Any) -> Expression:
-        return Call("&", (self, lift(other)))
-
-    def __or__(self, other: Any) -> Expression:
-        return Call("|", (self, lift(other)))
-
-    def __xor__(self, other: Any) -> Expression:
-        return Call("^", (self, lift(other)))
-
-    def __lshift__(self, other: Any) -> Expression:
-        return Call("<<", (self, lift(other)))
-
-    def __rshift__(self, other: Any) -> Expression:
-        return Call(">>", (self, lift(other)))
-
-    def __invert__(self) -> Expression:
-        return Call("not", (self,))
-
-    def __neg__(self) -> Expression:
-        return Call("negate", (self,))
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return Call("=", (self, lift(other)))
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return Call("<>", (self, lift(other)))
-
-    def __lt__(self, other: Any) -> Expression:
-        return Call("<", (self, lift(other)))
-
-    def __le__(self, other: Any) -> Expression:
-        return Call("<=", (self, lift(other)))
-
-    def __gt__(self, other: Any) -> Expression:
-        return Call(">", (self, lift(other)))
-
-    def __ge__(self, other: Any) -> Expression:
-        return Call(">=", (self, lift(other)))
-
-    def __bool__(self) -> bool:
-        raise LanguageError(
-            f"'{self}' is a column expression and has no truth value here: "
-            "combine conditions with & | ~ (not and, or, not), and put each in parentheses."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Column(Expression):
-    """The value of a named column."""
-
-    name: str
-
-    def __str__(self) -> str:
-        return self.name if _PLAIN.fullmatch(self.name) else f'"{self.name}"'
-
-
-@dataclass(frozen=True, eq=False)
-class Literal(Expression):
-    """A constant."""
-
-    value: Scalar
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return "NULL"
-        if isinstance(self.value, bool):
-            return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, float)):
-            return str(self.value)
-        quoted = "'" + str(self.value).replace("'", "''") + "'"
-        # Texts tell expressions apart: what is written alike must be alike
-        return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
-
-
-@dataclass(frozen=True, eq=False)
-class Call(Expression):
-    """A function or operator applied to arguments."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-
-    def __str__(self) -> str:
-        parts = [
-            f"({part})" if isinstance(part, Call) and part.function in INFIX else str(part)
-            for part in self.arguments
-        ]
-        match self.function:
-            case name if name in INFIX:
-                return f" {INFIX[name]} ".join(parts)
-            case "is_null":
-                return f"{parts[0]} IS NULL"
-            case "is_not_null":
-                return f"{parts[0]} IS NOT NULL"
-            case "not":
-                return f"NOT ({self.arguments[0]})"
-            case "negate":
-                return f"-{parts[0]}"
-            case "in":
-                return f"{parts[0]} IN ({', '.join(map(str, self.arguments[1:]))})"
-            case "cast":
-                target = self.arguments[1]
-                assert isinstance(target, Literal)
-                return f"CAST({self.arguments[0]} AS {target.value!s})"
-            case "case":
-                pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
-                body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
-                return f"CASE {body} ELSE {self.arguments[-1]} END"
-        return f"{self.function.upper()}({', '.join(map(str, self.arguments))})"
-
-
-@dataclass(frozen=True)
-class Named:
-    """An expression with the name its values get."""
-
-    name: str
-    expression: Expression
-
-    def __str__(self) -> str:
-        return (
-            self.name if str(self.expression) == self.name else f"{self.expression} AS {self.name}"
-        )
-
-
-def col(name: str) -> Column:
-    """The column of that name.
-
-    >>> print(col("len") * 8 > 1000)
-    (len * 8) > 1000
-    """
-    return Column(name)
-
-
-def lit(value: Scalar) -> Literal:
-    """A constant as an expression."""
-    return Literal(value)
-
-
-def lift(value: Any) -> Expression:
-    """Any value as an expression: expressions stay, constants become literals."""
-    if isinstance(value, Expression):
-        return value
-    if isinstance(value, Named):
-        raise LanguageError(
-            f"'{value}' already has a name: use alias() on the outermost expression."
-        )
-    return Literal(value)
-
-
-def when(*cases: tuple[Expression, Any], otherwise: Any = None) -> Expression:
-    """CASE WHEN: the first value whose condition holds.
-
-    >>> print(when((col("len") > 1000, "big"), otherwise="small"))
-    CASE WHEN len > 1000 THEN 'big' ELSE 'small' END
-    """
-    if not cases:
-        raise LanguageError("when() needs at least one (condition, value) pair.")
-    flat = [part for condition, value in cases for part in (condition, lift(value))]
-    return Call("case", (*flat, lift(otherwise)))
 
 
 def call(function: str, *arguments: Any) -> Expression:
     """A named scalar function, e.g. call("upper", col("name")); `FUNCTIONS` lists them."""
-    if function not in FUNCTIONS:
-        raise LanguageError(f"There is no function '{function}'.{suggest(function, FUNCTIONS)}")
-    return Call(function, tuple(lift(argument) for argument in arguments))
+    name = ALIASES.get(function, function)
+    if name not in FUNCTIONS and name not in SHORTHANDS:
+        known = {*FUNCTIONS, *SHORTHANDS, *ALIASES}
+        raise LanguageError(f"There is no function '{function}'.{suggest(function, known)}")
+    parts = tuple(lift(argument) for argument in arguments)
+    if name in SHORTHANDS:
+        least, most = arity(name)
+        if not least <= len(parts) <= most:
+            raise LanguageError(f"{name.upper()} {takes(name)}, got {len(parts)}.")
+        return SHORTHANDS[name](*parts)
+    return Call(name, parts)
 
 
-INFIX = {
-    "+": "+", "-": "-", "*": "*", "/": "/", "//": "//", "%": "%", "&": "&", "|": "|", "^": "^",
-    "<<": "<<", ">>": ">>", "=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
-}  # fmt: skip
-
-COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
-
-TYPES: dict[str, pl.DataType] = {
-    "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
-    "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
-    "float32": pl.Float32(), "float64": pl.Float64(), "string": pl.String(),
-    "binary": pl.Binary(), "boolean": pl.Boolean(), "date": pl.Date(),
-    "timestamp": pl.Datetime("us"), "integer": pl.Int32(), "int": pl.Int32(), "long": pl.Int64(),
-    "bigint": pl.Int64(), "double": pl.Float64(),
-}  # fmt: skip
+def arity(function: str) -> tuple[int, float]:
+    """The least and the greatest number of arguments."""
+    made = SHORTHANDS.get(function) or FUNCTIONS[function]
+    wanted = inspect.signature(made).parameters.values()
+    if any(part.kind is part.VAR_POSITIONAL for part in wanted):
+        return 1, float("inf")
+    return sum(part.default is part.empty for part in wanted), len(wanted)
 
 
-def _shift(value: pl.Expr, bits: pl.Expr, left: bool) -> pl.Expr:
-    power = pl.lit(2, pl.Int64).pow(bits)
-    return value * power if left else value // power
-
-
-def _case(*parts: pl.Expr) -> pl.Expr:
-    result = parts[-1]
-    for condition, value in reversed(list(zip(parts[0:-1:2], parts[1:-1:2], strict=True))):
-        result = pl.when(condition).then(value).otherwise(result)
-    return result
-
-
-FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: _shift(a, b, True),
-    ">>": lambda a, b: _shift(a, b, False),
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "not": lambda a: ~a,
-    "negate": lambda a: -a,
-    "is_null": lambda a: a.is_null(),
-    "is_not_null": lambda a: a.is_not_null(),
-    "case": _case,
-    "coalesce": lambda *parts: pl.coalesce(*parts),
-    "abs": lambda a: a.abs(),
-    "round": lambda a: a.round(0),
-    "floor": lambda a: a.floor(),
-    "ceil": lambda a: a.ceil(),
-    "sqrt": lambda a: a.sqrt(),
-    "upper": lambda a: a.str.to_uppercase(),
-    "lower": lambda a: a.str.to_lowercase(),
-    "length": lambda a: a.str.len_chars().cast(pl.Int64),
-    "substring": lambda a, start, length: a.str.slice(start - 1, length),
-    "starts_with": lambda a, b: a.str.starts_with(b),
-    "contains": lambda a, b: a.str.contains(b, literal=True),
-    "concat": lambda *parts: pl.concat_str(*parts),
-    "year": lambda a: a.dt.year().cast(pl.Int64),
-    "month": lambda a: a.dt.month().cast(pl.Int64),
-    "day": lambda a: a.dt.day().cast(pl.Int64),
-    "hour": lambda a: a.dt.hour().cast(pl.Int64),
-    "minute": lambda a: a.dt.minute().cast(pl.Int64),
-}
+def takes(function: str) -> str:
+    """`takes 1 argument`, `takes 1 to 2 arguments`."""
+    least, most = arity(function)
+    if most == float("inf"):
+        return "takes one or more arguments"
+    count = str(least) if least == most else f"{least} to {most}"
+    return f"takes {count} argument{'' if count == '1' else 's'}"
 
 
 def to_polars(expression: Expression) -> pl.Expr:
@@ -339,8 +81,23 @@ def to_polars(expression: Expression) -> pl.Expr:
             # SQL: x IN (…, NULL) is NULL, not false, when no other value matches
             return pl.when(known).then(True) if None in values else known
         case Call(function, arguments):
-            return FUNCTIONS[function](*(to_polars(argument) for argument in arguments))
+            return FUNCTIONS[function](*_arguments(function, arguments))
     raise LanguageError(f"'{expression}' cannot be evaluated as a column expression.")
+
+
+def _arguments(function: str, arguments: tuple[Expression, ...]) -> Iterator[Any]:
+    """The arguments as the function wants them: Polars expressions, some of them plain values."""
+    for place, argument in enumerate(arguments):
+        if place not in CONSTANTS.get(function, ()):
+            yield to_polars(argument)
+            continue
+        value = argument.value if isinstance(argument, Literal) else argument
+        wanted = misuse(function, place, value)
+        if wanted:
+            raise LanguageError(
+                f"argument {place + 1} of {function.upper()} is {argument}; expected a constant: {wanted}."
+            )
+        yield value
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
@@ -374,8 +131,10 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         kinds = ", ".join(
             f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression))
         )
+        # The lines after the first are about Polars' own expressions
+        reason = (str(error).splitlines() or [""])[0]
         raise LanguageError(
-            f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {error}"
+            f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {reason}"
         ) from error
     _check_comparisons(expression, schema, where)
     return frame.schema["value"]
@@ -397,3 +156,10 @@ def _check_comparisons(
                 f"{where}: '{expression}' compares {' with '.join(map(str, kinds))}. Compare with a "
                 "time: a datetime in Python, TIMESTAMP '2026-01-31 12:00:00' in SQL."
             )
+
+
+__all__ = [
+    "COMPARISONS", "FUNCTIONS", "INFIX", "TYPES", "Call", "Column", "Expression", "Literal", "Named",
+    "Scalar", "arity", "call", "col", "columns_of", "lift", "lit", "substitute", "takes", "to_polars",
+    "type_of", "when",
+]  # fmt: skip

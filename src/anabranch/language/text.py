@@ -12,32 +12,25 @@ in some SQL dialects and not in others: where different ones meet, parentheses a
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 import re
 from collections.abc import Mapping
 
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import suggest
-from anabranch.language import aggregate
+from anabranch.errors import LanguageError, suggest
 from anabranch.language.dialect import Scope, offset_of, parse
 from anabranch.language.expression import (
-    FUNCTIONS,
     INFIX,
     TYPES,
     Call,
-    Column,
     Expression,
     Literal,
     Named,
 )
-
-NAMED_FUNCTIONS = tuple(
-    name for name in FUNCTIONS if name.isidentifier() and name not in
-    ("not", "negate", "is_null", "is_not_null", "case")
-)  # fmt: skip
-"""The scalar functions that a text calls by name."""
+from anabranch.language.text_column import STAR, read_column
+from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.window import duration
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
@@ -74,42 +67,80 @@ def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expre
     return Named(name or str(expression), expression)
 
 
+_ELSEWHERE: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
+    exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
+    exp.Exists: "EXISTS is not available: JOIN the other input and group the result",
+    exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
+    exp.TryCast: "TRY_CAST is not available: CAST, and keep rows that do not fit out with CASE or WHERE",
+    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
+    exp.RegexpLike: "regular expressions are not available: use LIKE",
+    exp.SimilarTo: "SIMILAR TO is not available: use LIKE",
+    exp.Any: "ANY is not available: use IN (constants)",
+    exp.AtTimeZone: "AT TIME ZONE is not available: give the stream's column its zone at the source",
+    exp.Filter: "FILTER belongs to an aggregate",
+    exp.Star: STAR,
+    exp.Block: "there is more than one statement: register each as a query of its own",
+}
+"""What can be written elsewhere, or instead."""
+
+
 def translate(tree: exp.Expr, scope: Scope) -> Expression:
     """A scalar tree of sqlglot as an expression of ours; anything that does not exist is refused."""
     match tree:
         case exp.Paren():
             return translate(tree.this, scope)
         case exp.Column():
-            return _column(tree, scope)
+            return read_column(tree, scope)
         case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null() | exp.Neg():
             return _constant(tree, scope)
         case exp.Not(this=exp.Is(expression=exp.Null()) as inner):
             return translate(inner.this, scope).is_not_null()
         case exp.Is(expression=exp.Null()):
             return translate(tree.this, scope).is_null()
+        case exp.Is(expression=exp.Boolean(this=truth)):
+            condition = _condition(tree, tree.this, scope)
+            return Call("coalesce", (condition if truth else ~condition, Literal(False)))
+        case exp.NullSafeNEQ() | exp.NullSafeEQ():
+            differs = Call("is_distinct", tuple(_sides(tree, scope)))
+            return differs if isinstance(tree, exp.NullSafeNEQ) else ~differs
         case exp.Not() | exp.BitwiseNot():
             return ~_typed(tree, tree.this, scope)
         case exp.Between() if not tree.args.get("symmetric"):
             low, high = (translate(tree.args[end], scope) for end in ("low", "high"))
             return translate(tree.this, scope).between(low, high)
-        case exp.In() if not tree.args.get("query") and not tree.args.get("unnest"):
+        case exp.In():
             return _in(tree, scope)
+        case exp.Like() | exp.ILike():
+            return _like(tree, scope)
         case exp.Case():
             return _case(tree, scope)
+        case exp.If():
+            values = (tree.args["true"], tree.args.get("false") or exp.Null())
+            condition = _condition(tree, tree.this, scope)
+            return Call("case", (condition, *(translate(part, scope) for part in values)))
         case exp.Cast() if not isinstance(tree, exp.TryCast):
             return _cast(tree, scope)
+        case exp.Interval():
+            return _interval(tree, scope)
         case exp.DPipe():
-            return Call("concat", (translate(tree.this, scope), translate(tree.expression, scope)))
-        case exp.Anonymous():
+            return Call("concat", tuple(_sides(tree, scope)))
+        case exp.Anonymous() | exp.Extract() | exp.Substring() | exp.Trim():
             return _function(tree, scope)
     if type(tree) in _OPERATORS:
         return _binary(tree, scope)
+    if type(tree) in _ELSEWHERE:
+        raise scope.error(f"{_ELSEWHERE[type(tree)]}.", tree)
     raise scope.error(
         f"{name_of(tree)} is not available. There are the operators {' '.join(INFIX)}, AND, OR, NOT, "
-        f"IN (constants), BETWEEN, IS NULL, CASE, CAST, ||, and the functions "
-        f"{', '.join(NAMED_FUNCTIONS)}.",
+        "IN (constants), BETWEEN, LIKE, IS NULL, IS TRUE, IS DISTINCT FROM, CASE, CAST, ||, and the "
+        f"functions {', '.join(NAMED_FUNCTIONS)}.",
         tree,
     )
+
+
+def _sides(tree: exp.Expr, scope: Scope) -> list[Expression]:
+    return [translate(side, scope) for side in (tree.this, tree.expression)]
 
 
 def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
@@ -120,15 +151,6 @@ def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
     if start is not None and not re.search(r'\bas[\s"]*$', scope.text[:start], re.IGNORECASE):
         raise scope.error(f"expected an operator or AS before '{tree.alias}'.", start)
     return tree.this, tree.alias
-
-
-def _column(tree: exp.Column, scope: Scope) -> Expression:
-    if tree.table:
-        raise scope.error(f"write '{tree.name}' without '{tree.table}.': there is one input.", tree)
-    if tree.name not in scope.schema:
-        known = suggest(tree.name, scope.schema)
-        raise scope.error(f"column '{tree.name}' is not found.{known}", tree)
-    return Column(tree.name)
 
 
 def _constant(tree: exp.Expr, scope: Scope) -> Expression:
@@ -162,6 +184,16 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
                 )
     left, right = (_typed(tree, side, scope) for side in (tree.this, tree.expression))
     operator = _OPERATORS[type(tree)]
+    for span, day in ((left, right), (right, left)):
+        long = isinstance(span, Literal) and isinstance(span.value, dt.timedelta)
+        if long and scope.kind(day) == pl.Date:
+            raise scope.error(f"{day} is a date: CAST it to timestamp before adding to it.", tree)
+    if operator in ("/", "//", "%") and scope.kind(left).is_temporal():
+        raise scope.error(
+            f"{left} is a time and cannot be divided: a window of it is TUMBLE({left}, '1 minute'), its "
+            "hour DATE_TRUNC('hour', …).",
+            tree,
+        )
     if operator == "/" and all(scope.kind(side).is_integer() for side in (left, right)):
         operator = "//"
     return Call(operator, (left, right))
@@ -169,21 +201,29 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
 
 def _typed(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
     """An operand of a logical operator must be a condition, of a bit operator an integer."""
-    operand = translate(side, scope)
     if isinstance(tree, (exp.And, exp.Or, exp.Not)):
-        wanted, fits = "a condition", scope.kind(operand) in (pl.Boolean, pl.Null)
-    elif isinstance(tree, (*_BITWISE, exp.BitwiseNot)):
+        return _condition(tree, side, scope)
+    operand = translate(side, scope)
+    if isinstance(tree, (*_BITWISE, exp.BitwiseNot)):
         kind = scope.kind(operand)
-        wanted, fits = "an integer", kind.is_integer() or kind == pl.Null
-    else:
-        return operand
-    if not fits:
-        kind = scope.kind(operand)
-        raise scope.error(f"{name_of(tree)} needs {wanted}, but {operand} is {kind}.", side)
+        if not kind.is_integer() and kind != pl.Null:
+            raise scope.error(f"{name_of(tree)} needs an integer, but {operand} is {kind}.", side)
+    return operand
+
+
+def _condition(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
+    operand = translate(side, scope)
+    kind = scope.kind(operand)
+    if kind not in (pl.Boolean, pl.Null):
+        raise scope.error(f"{name_of(tree)} needs a condition, but {operand} is {kind}.", side)
     return operand
 
 
 def _in(tree: exp.In, scope: Scope) -> Expression:
+    if tree.args.get("query"):
+        raise scope.error(
+            "IN (SELECT …) is not available: JOIN the other query, or write IN (constants).", tree
+        )
     options = [translate(part, scope) for part in tree.expressions]
     values = [option.value for option in options if isinstance(option, Literal)]
     if not values or len(values) < len(options):
@@ -191,12 +231,41 @@ def _in(tree: exp.In, scope: Scope) -> Expression:
     return translate(tree.this, scope).is_in(values)
 
 
+def _like(tree: exp.Like | exp.ILike, scope: Scope) -> Expression:
+    value, pattern = _sides(tree, scope)
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        raise scope.error(
+            f"{name_of(tree)} needs a constant pattern such as 'a%'; for a text from a column use "
+            "CONTAINS, STARTS_WITH or ENDS_WITH.",
+            tree,
+        )
+    if scope.kind(value) not in (pl.String, pl.Null):
+        raise scope.error(
+            f"{name_of(tree)} needs a text, but {value} is {scope.kind(value)}.", tree
+        )
+    if isinstance(tree, exp.ILike):
+        value, pattern = Call("lower", (value,)), Literal(pattern.value.lower())
+    found = Call("like", (value, pattern))
+    return ~found if tree.args.get("negate") else found
+
+
+def _interval(tree: exp.Interval, scope: Scope) -> Expression:
+    unit, number = str(tree.args.get("unit") or "").lower(), tree.this
+    try:
+        microseconds = duration(f"{number.this if number else ''} {unit}", True, "INTERVAL")
+    except LanguageError as error:
+        raise scope.error(f"{error} Months and years have no fixed length.", tree) from error
+    return Literal(dt.timedelta(microseconds=microseconds))
+
+
 def _case(tree: exp.Case, scope: Scope) -> Expression:
     of = translate(tree.this, scope) if tree.this else None
     parts: list[Expression] = []
     for branch in tree.args["ifs"]:
-        condition = translate(branch.this, scope)
-        parts.append(condition if of is None else of == condition)
+        if of is None:
+            parts.append(_condition(tree, branch.this, scope))
+        else:
+            parts.append(of == translate(branch.this, scope))
         parts.append(translate(branch.args["true"], scope))
     default = tree.args.get("default")
     return Call("case", (*parts, translate(default, scope) if default else Literal(None)))
@@ -218,30 +287,23 @@ def _cast(tree: exp.Cast, scope: Scope) -> Expression:
     return inner.cast(name)
 
 
-def _function(tree: exp.Anonymous, scope: Scope) -> Expression:
-    name = str(tree.this).lower()
-    if name in aggregate.FUNCTIONS:
-        raise scope.error(
-            f"{name.upper()} is an aggregate: compute it among the aggregates, give it a name "
-            "and use the name here.",
-            tree,
-        )
-    if name not in NAMED_FUNCTIONS:
-        known = (*NAMED_FUNCTIONS, *aggregate.FUNCTIONS, "tumble", "hop", "session")
-        raise scope.error(f"there is no function '{name}'.{suggest(name, known)}", tree)
-    arguments = [translate(part, scope) for part in tree.expressions]
-    wanted = inspect.signature(FUNCTIONS[name]).parameters.values()
-    any_number = any(part.kind is part.VAR_POSITIONAL for part in wanted)
-    if not arguments or not (any_number or len(arguments) == len(wanted)):
-        takes = "takes one or more arguments" if any_number else arity(len(wanted), len(wanted))
-        raise scope.error(f"{name.upper()} {takes}, got {len(arguments)}.", tree)
-    return Call(name, tuple(arguments))
-
-
-def arity(least: int, most: int) -> str:
-    """`takes 1 argument`, `takes 1 to 2 arguments`."""
-    count = str(least) if least == most else f"{least} to {most}"
-    return f"takes {count} argument{'' if count == '1' else 's'}"
+def _function(tree: exp.Expr, scope: Scope) -> Expression:
+    match tree:
+        case exp.Extract():
+            return apply_function(
+                "date_part", [Literal(str(tree.this.name).lower()), translate(tree.expression, scope)],
+                tree, scope,
+            )  # fmt: skip
+        case exp.Substring():
+            name, parts = "substring", [tree.this, tree.args.get("start"), tree.args.get("length")]
+        case exp.Trim():
+            sides = {"LEADING": "ltrim", "TRAILING": "rtrim"}
+            name = sides.get(str(tree.args.get("position") or "").upper(), "trim")
+            parts = [tree.this, tree.args.get("expression")]
+        case _:
+            name, parts = str(tree.this).lower(), list(tree.expressions)
+    arguments = [translate(part, scope) for part in parts if part is not None]
+    return apply_function(name, arguments, tree, scope)
 
 
 def name_of(tree: exp.Expr) -> str:

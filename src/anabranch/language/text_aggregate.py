@@ -6,7 +6,7 @@ One aggregate at a time; what is computed from several is a select after them.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import polars as pl
 from sqlglot import exp
@@ -16,7 +16,7 @@ from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.dialect import Scope, parse
 from anabranch.language.expression import Literal
-from anabranch.language.text import arity, name_of, split_alias, translate
+from anabranch.language.text import name_of, split_alias, translate
 
 
 def read_aggregate(
@@ -29,19 +29,63 @@ def read_aggregate(
     return call.alias(name) if name else call
 
 
+def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of a tree but for those inside of sub-queries."""
+    return tree.walk(prune=lambda node: isinstance(node, exp.Query))
+
+
+def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:
+    """The aggregate calls in a tree with their FILTER, outermost first, without those with OVER."""
+    found: list[exp.Expr] = []
+    for node in outside_queries(tree):
+        if isinstance(node, exp.Anonymous) and aggregate.known_as(str(node.this)) is not None:
+            whole = node.parent if isinstance(node.parent, exp.Filter) else node
+            if not isinstance(whole.parent, exp.Window):
+                found.append(whole)
+    return found
+
+
 def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
-    """A call such as `sum(len)`, `count(*)` or `count(DISTINCT srcIP)`."""
-    name = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
-    if name not in aggregate.FUNCTIONS:
-        what = f"there is no aggregate '{name}'" if name else f"{name_of(tree)} is not an aggregate"
-        raise scope.error(f"{what}.{suggest(name, aggregate.FUNCTIONS)}", tree)
+    """A call such as `sum(len)`, `count(DISTINCT srcIP)` or `count(*) FILTER (WHERE len > 9)`."""
+    if isinstance(tree, exp.Filter):
+        call = translate_aggregate(tree.this, scope)
+        condition = translate(tree.expression.this, scope)
+        with scope.placed(tree):
+            return call.filter(condition)
+    written = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
+    name = aggregate.known_as(written)
+    if name is None:
+        what = (
+            f"there is no aggregate '{written}'"
+            if written
+            else f"{name_of(tree)} is not an aggregate"
+        )
+        raise scope.error(f"{what}.{suggest(written, aggregate.FUNCTIONS)}", tree)
     parts = list(tree.expressions)
+    for part in parts:
+        if any(aggregates_in(part)) or part.find(exp.Window):
+            raise scope.error(
+                f"{written.upper()} of an aggregate: aggregates cannot be nested. Compute the inner one "
+                "in a sub-query and give it a name.",
+                tree,
+            )
+        if isinstance(part, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)):
+            raise scope.error(
+                f"{name_of(part)} is not available in {written.upper()}: FIRST and LAST follow the ordered "
+                "attribute.",
+                tree,
+            )
     if name == "count" and len(parts) == 1 and isinstance(parts[0], exp.Star):
         return aggregate.count()
     if parts and isinstance(parts[0], exp.Distinct):
         if name not in ("count", "min", "max"):
             raise scope.error(f"DISTINCT is available in COUNT only, not in {name.upper()}.", tree)
         parts = list(parts[0].expressions)
+        if len(parts) > 1:
+            raise scope.error(
+                "COUNT(DISTINCT …) takes one value: count a text of all of them, as in a || '-' || b.",
+                tree,
+            )
         name = "count_distinct" if name == "count" else name
     arguments = [translate(part, scope) for part in parts]
     make: Callable[..., AggregateCall] = getattr(
@@ -50,7 +94,9 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
     wanted = inspect.signature(make).parameters
     least = sum(part.default is part.empty for part in wanted.values()) or 1
     if not least <= len(arguments) <= len(wanted):
-        raise scope.error(f"{name.upper()} {arity(least, len(wanted))}, got {len(parts)}.", tree)
+        count = str(least) if least == len(wanted) else f"{least} to {len(wanted)}"
+        takes = f"takes {count} argument{'' if count == '1' else 's'}"
+        raise scope.error(f"{name.upper()} {takes}, got {len(parts)}.", tree)
     if len(arguments) == 2:
         return make(arguments[0], _parameter(name, parts[1], scope))
     return make(*arguments)

@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 from anabranch.errors import PlanningError
 from anabranch.language.expression import (
     Call,
+    Column,
     Expression,
     Named,
     columns_of,
@@ -34,6 +35,7 @@ from anabranch.language.graph import (
     Branch,
     Filter,
     History,
+    Join,
     Node,
     Project,
     Stream,
@@ -94,13 +96,26 @@ def need_of(name: str, node: Node) -> NodeNeed:
             traced = trace(node.input)
             keys = [_trace_term(key.expression, traced) for key in node.keys]
             return NodeNeed(name, "aggregate", _aligned(keys, traced))
+        case Join():
+            return join_need(name, node.left, node.right, node.pairs)
     return NodeNeed(name, "stateless", {})
 
 
-def counted_keys(node: Aggregate | History) -> tuple[Expression, ...]:
-    """The keys whose terms count, over the node's input, in the order of the need's terms."""
+def counted_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
+    """The keys whose terms count, over each input of the node, in the order of the need's terms."""
+    if isinstance(node, Join):
+        sides = trace(node.left), trace(node.right)
+        counted = [pair for pair in node.pairs if _meeting(node.left, node.right, pair, sides)]
+        return tuple(ours for ours, _ in counted), tuple(theirs for _, theirs in counted)
     traced = trace(node.input)
-    return tuple(key.expression for key in node.keys if _trace_term(key.expression, traced))
+    return (tuple(key.expression for key in node.keys if _trace_term(key.expression, traced)),)
+
+
+def all_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
+    """All keys over each input of the node, also those that do not count."""
+    if isinstance(node, Join):
+        return tuple(ours for ours, _ in node.pairs), tuple(theirs for _, theirs in node.pairs)
+    return (tuple(key.expression for key in node.keys),)
 
 
 def join_need(
@@ -108,14 +123,20 @@ def join_need(
 ) -> NodeNeed:
     """What an equi-join of two nodes needs, given the pairs of expressions that must be equal."""
     sides = trace(left), trace(right)
-    terms: list[Mapping[str, Expression] | None] = []
-    for ours, theirs in pairs:
-        kinds = type_of(ours, left.schema, name), type_of(theirs, right.schema, name)
-        # Equal values of different types need not hash alike; integers do, whatever their width
-        same_hash = kinds[0] == kinds[1] or all(kind.is_integer() for kind in kinds)
-        first, second = _trace_term(ours, sides[0]), _trace_term(theirs, sides[1])
-        terms.append(_merge(first, second) if same_hash and first and second else None)
+    terms = [_meeting(left, right, pair, sides) for pair in pairs]
     return NodeNeed(name, "join", _aligned(terms, {**sides[0], **sides[1]}))
+
+
+def _meeting(
+    left: Node, right: Node, pair: tuple[Expression, Expression], sides: Sequence[Lineage]
+) -> Mapping[str, Expression] | None:
+    """The terms of an equality on the streams of both sides, or None if it does not count."""
+    ours, theirs = pair
+    kinds = type_of(ours, left.schema, "join"), type_of(theirs, right.schema, "join")
+    # Equal values of different types need not hash alike; integers do, whatever their width
+    same_hash = kinds[0] == kinds[1] or all(kind.is_integer() for kind in kinds)
+    first, second = _trace_term(ours, sides[0]), _trace_term(theirs, sides[1])
+    return _merge(first, second) if same_hash and first and second else None
 
 
 def trace(node: Node) -> Lineage:
@@ -153,7 +174,23 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
             return _compute(node.keys, inputs[0])
         case History():
             return {stream: dict(columns) for stream, columns in inputs[0].items()}
+        case Join():
+            return _joined(node, inputs)
     raise PlanningError(f"There is no way to trace the columns of '{node}' to the streams yet.")
+
+
+def _joined(node: Join, sides: list[Lineage]) -> Lineage:
+    """The columns that an equality of the join is between: they count on the streams of both sides."""
+    known: dict[str, Mapping[str, Expression]] = {}
+    for pair in node.pairs:
+        terms = _meeting(node.left, node.right, pair, sides)
+        ours, theirs = pair
+        if terms and isinstance(ours, Column) and node.kind in ("inner", "left"):
+            known[ours.name] = terms
+        if terms and isinstance(theirs, Column) and node.kind in ("inner", "right"):
+            known[node.right_names[theirs.name]] = terms
+    streams = {**sides[0], **sides[1]}
+    return {stream: {name: terms[stream] for name, terms in known.items()} for stream in streams}
 
 
 def _compute(columns: Sequence[Named], source: Lineage) -> Lineage:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError, suggest
-from anabranch.language.graph import Aggregate, History, Node, Stream
+from anabranch.language.graph import Aggregate, History, Join, Node, Stream
 from anabranch.partitioning.requirement import NodeNeed, need_of
+
+STATEFUL = (Aggregate, History, Join)
 
 
 @dataclass(frozen=True)
@@ -124,22 +126,26 @@ class _Builder:
             return node.name
         if node.signature in self.by_signature:
             return self.by_signature[node.signature]
-        if isinstance(node, (Aggregate, History)):
+        if isinstance(node, STATEFUL):
             return self._stateful(node, query)
         return self._put(node, self.queries.get(node.signature, query), self._origins(node, query))
 
-    def _stateful(self, node: Aggregate | History, query: str) -> str:
-        below = node.input
-        if self._is_passing(below):
-            # What is below gets its names first, as the subqueries of the plan do
-            origins = self._origins(below, query)
-            name = self._name(query)
-            origin = self.by_signature.get(below.signature)
-            origin = origin or self._put(below, f"{name} input", origins)
-        else:
-            origin = self.add(below, query)
-            name = self._name(query)
-        return self._put(node, name, (origin,))
+    def _stateful(self, node: Node, query: str) -> str:
+        # What is below gets its names first, as the subqueries of the plan do
+        below = [
+            self._origins(part, query) if self._is_passing(part) else (self.add(part, query),)
+            for part in node.inputs
+        ]
+        name = self._name(query)
+        origins: dict[str, None] = {}
+        for number, (part, found) in enumerate(zip(node.inputs, below, strict=True)):
+            origin = found[0]
+            if self._is_passing(part):
+                side = " input" if len(node.inputs) == 1 else (" left", " right")[number]
+                known = self.by_signature.get(part.signature)
+                origin = known or self._put(part, f"{name}{side}", found)
+            origins[origin] = None
+        return self._put(node, name, tuple(origins))
 
     def _origins(self, node: Node, query: str) -> tuple[str, ...]:
         """What the stateless nodes down from this one read."""
@@ -153,7 +159,7 @@ class _Builder:
 
     def _is_passing(self, node: Node) -> bool:
         """Whether it is a stateless step without a name."""
-        named = isinstance(node, (Stream, Aggregate, History))
+        named = isinstance(node, (Stream, *STATEFUL))
         return not named and node.signature not in self.queries
 
     def _put(self, node: Node, name: str, inputs: tuple[str, ...]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from anabranch.errors import PlanningError
+from anabranch.language.graph import Join
 from anabranch.partitioning.lattice import is_function_of
+from anabranch.partitioning.requirement import all_keys
 from anabranch.plan.subquery import BY_LANE, EVENLY, Plan, Stateful, Subquery
 
 
@@ -23,17 +25,30 @@ def check_plan(plan: Plan) -> None:
                 _refuse(subquery, f"reads '{origin.name}' without an exchange between them")
 
 
+def check_runnable(plan: Plan) -> None:
+    """Raises PlanningError if an operator of the plan has nothing that does its work yet."""
+    for subquery in plan.subqueries.values():
+        if isinstance(subquery.node, Join):
+            raise PlanningError(
+                f"Query '{subquery.query}' joins two inputs. Joins cannot be run yet: they are "
+                "understood, and explain() shows how they would run. To run the other queries, leave "
+                "this one out of the session."
+            )
+
+
 def _check_terms(subquery: Subquery) -> None:
     """Rows that agree on the keys must agree on what they are sent by."""
     if not isinstance(subquery.node, Stateful):
         return
     if subquery.spread == EVENLY:
         _refuse(subquery, "has rows sent to it evenly, whatever their group")
-    keys = tuple(key.expression for key in subquery.node.keys)
-    for term in subquery.terms:
-        if not is_function_of(term, keys):
-            shown = ", ".join(map(str, keys))
-            _refuse(subquery, f"is partitioned by '{term}', which is not a function of ({shown})")
+    for keys, terms in zip(all_keys(subquery.node), subquery.terms, strict=True):
+        for term in terms:
+            if not is_function_of(term, keys):
+                shown = ", ".join(map(str, keys))
+                _refuse(
+                    subquery, f"is partitioned by '{term}', which is not a function of ({shown})"
+                )
 
 
 def _refuse(subquery: Subquery, reason: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from anabranch.language.expression import columns_of
-from anabranch.language.graph import Aggregate, History
+from anabranch.language.graph import Aggregate, History, Join
 from anabranch.language.window import CountWindow
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.partials import SEQ
@@ -24,9 +22,11 @@ def columns_read(draft: Draft) -> tuple[dict[str, set[str]], dict[str, set[str]]
     for output in draft.outputs:
         _want(wanted, output.paths, set(output.schema))
     for subquery in reversed(list(draft.subqueries.values())):
-        reads = _reads(subquery, wanted)
-        read[subquery.name] = reads
-        _want(wanted, subquery.paths, reads)
+        reads = _reads(subquery, wanted.get(subquery.name, set()))
+        read[subquery.name] = set().union(*reads)
+        for number, columns in enumerate(reads):
+            paths = tuple(path for path in subquery.paths if path.input == number)
+            _want(wanted, paths, columns)
     return read, wanted
 
 
@@ -36,12 +36,25 @@ def _want(wanted: dict[str, set[str]], paths: tuple[Path, ...], columns: set[str
         wanted.setdefault(path.origin, set()).update(found)
 
 
-def _reads(subquery: Subquery, wanted: Mapping[str, set[str]]) -> set[str]:
-    if isinstance(subquery.node, Stateful):
-        return reads_of(subquery.node) | ({SEQ} if needs_order(subquery.node) else set())
-    above = wanted.get(subquery.name, set())
-    steps = steps_of(subquery.node)
-    return needed(steps, above - {SEQ}) | (above & {SEQ})
+def _reads(subquery: Subquery, above: set[str]) -> list[set[str]]:
+    """What a subquery reads of each input, if this is wanted of it."""
+    if isinstance(subquery.node, Join):
+        return _joined(subquery.node, above)
+    if isinstance(subquery.node, (Aggregate, History)):
+        return [reads_of(subquery.node) | ({SEQ} if needs_order(subquery.node) else set())]
+    return [needed(steps_of(subquery.node), above - {SEQ}) | (above & {SEQ})]
+
+
+def _joined(node: Join, above: set[str]) -> list[set[str]]:
+    """The columns of both sides that are wanted, compared, or tell the time."""
+    wanted = above | set(columns_of(node.predicate) if node.predicate is not None else ())
+    named = {name: name for name in node.left.schema}, node.right_names
+    reads = []
+    for number, (part, names) in enumerate(zip(node.inputs, named, strict=True)):
+        found = {own for own, shown in names.items() if shown in wanted}
+        found |= {name for pair in node.pairs for name in columns_of(pair[number])}
+        reads.append(found | ({part.ordered.column} if part.ordered else set()))
+    return reads
 
 
 def reads_of(node: Aggregate | History) -> set[str]:
@@ -57,8 +70,10 @@ def reads_of(node: Aggregate | History) -> set[str]:
     return found
 
 
-def needs_order(node: Aggregate | History) -> bool:
+def needs_order(node: Stateful) -> bool:
     """Whether the operator depends on the order of rows beyond their time."""
+    if isinstance(node, Join):
+        return False
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return True
     return ordered_by_time(partials_for(node.aggregates))

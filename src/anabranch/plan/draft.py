@@ -13,18 +13,10 @@ from dataclasses import dataclass, field, replace
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import type_of
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Node,
-    Project,
-    Stream,
-    Union,
-)
+from anabranch.language.graph import Branch, Filter, Join, Node, Project, Stream, Union
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.requirement import all_keys
 from anabranch.plan.subquery import Output, Path, Stateful, Subquery
 from anabranch.routing.hashing import hashable
 
@@ -119,7 +111,11 @@ class _Drafter:
         known = self.by_signature.get(node.signature)
         if known:
             return known
-        paths = tuple(Path(self.add(part, query)) for part in node.inputs)
+        sided = isinstance(node, Join)
+        paths = tuple(
+            Path(self.add(part, query), input=number if sided else 0)
+            for number, part in enumerate(node.inputs)
+        )
         if isinstance(node, Stateful):
             _check_keys(node, query)
         elif type(node) not in KINDS:
@@ -138,8 +134,8 @@ class _Drafter:
         taken = sum(part.query == query for part in alike)
         return f"{query}@{kind}{taken + 1}"
 
-    def _check_users(self, node: Aggregate | History, query: str) -> None:
-        for user in (part.call.user for part in node.aggregates):
+    def _check_users(self, node: Stateful, query: str) -> None:
+        for user in (part.call.user for part in getattr(node, "aggregates", ())):
             if user and self.user_aggregates.setdefault(user.name, user) is not user:
                 raise PlanningError(
                     f"Query '{query}' uses a second, different aggregate called '{user.name}': "
@@ -147,11 +143,13 @@ class _Drafter:
                 )
 
 
-def _check_keys(node: Aggregate | History, query: str) -> None:
-    for key in node.keys:
-        kind = type_of(key.expression, node.input.schema, f"GROUP BY {key}")
-        if not hashable(kind):
-            raise PlanningError(
-                f"Query '{query}' groups by '{key}', which is a {kind}: such a value cannot be "
-                "hashed. Group by a field of it, or cast it to a string."
-            )
+def _check_keys(node: Stateful, query: str) -> None:
+    for part, keys in zip(node.inputs, all_keys(node), strict=True):
+        for key in keys:
+            kind = type_of(key, part.schema, f"Query '{query}', key {key}")
+            if not hashable(kind):
+                what = "joins on" if isinstance(node, Join) else "groups by"
+                raise PlanningError(
+                    f"Query '{query}' {what} '{key}', which is a {kind}: such a value cannot be "
+                    "hashed. Take a field of it, or cast it to a string."
+                )

@@ -14,7 +14,16 @@ from typing import TypeAlias
 import polars as pl
 
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Aggregate, Branch, Filter, History, Node, Ordered, Project
+from anabranch.language.graph import (
+    Aggregate,
+    Branch,
+    Filter,
+    History,
+    Join,
+    Node,
+    Ordered,
+    Project,
+)
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
@@ -22,8 +31,9 @@ from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.passing import Passing
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
+from anabranch.partitioning.requirement import all_keys
 
-Stateful: TypeAlias = Aggregate | History
+Stateful: TypeAlias = Aggregate | History | Join
 
 EVENLY, BY_TERMS, BY_LANE = "evenly", "terms", "lane"
 """How rows are spread over partitions: in turn, by the hash of terms, or as the stream comes."""
@@ -35,9 +45,12 @@ class Path:
 
     origin: str
     steps: tuple[Step, ...] = ()
+    input: int = 0
+    """Which input of the operator they come to: a join has two."""
 
-    def then(self, *steps: Step) -> Path:
-        return Path(self.origin, (*self.steps, *steps))
+    def through(self, below: Path, *steps: Step) -> Path:
+        """This path, if what it came from is itself reached by another path and steps."""
+        return Path(below.origin, (*below.steps, *steps, *self.steps), self.input)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +100,8 @@ class Subquery:
     """The query it was first met in."""
     home: str = ""
     """The subquery that opened the exchange this one belongs to: they have one partition map."""
-    terms: tuple[Expression, ...] = ()
-    """What rows are partitioned by, over the node's input: functions of its keys."""
+    terms: tuple[tuple[Expression, ...], ...] = ((),)
+    """What rows are partitioned by, over each input of the node: functions of its keys."""
     spread: str = BY_TERMS
     level: int = 0
     component: str = ""
@@ -101,6 +114,11 @@ class Subquery:
     def stateful(self) -> bool:
         return isinstance(self.node, Stateful)
 
+    @property
+    def central(self) -> bool:
+        """Whether all its rows are on one site."""
+        return self.spread == BY_TERMS and not any(self.terms)
+
     @functools.cached_property
     def operator(self) -> Operator:
         if isinstance(self.node, Stateful):
@@ -109,14 +127,16 @@ class Subquery:
 
     @property
     def partitioning(self) -> tuple[str, ...]:
-        """The partitioning set, as text; empty when there is a single group."""
-        return tuple(map(str, self.terms))
+        """The partitioning set over the first input, as text; empty when there is a single group."""
+        return tuple(map(str, self.terms[0]))
 
     @functools.cached_property
     def partitioned_by_keys(self) -> bool:
         """Whether the terms are the keys as they are, so that one hash does for both."""
-        keys = self.node.keys if isinstance(self.node, Stateful) else ()
-        return self.partitioning == tuple(str(key.expression) for key in keys)
+        keys = all_keys(self.node) if isinstance(self.node, Stateful) else ((),)
+        return [list(map(str, some)) for some in self.terms] == [
+            list(map(str, some)) for some in keys
+        ]
 
     def watermark(self, source: int | None) -> int | None:
         """The watermark of this subquery's input, given that of the streams."""
@@ -126,6 +146,7 @@ class Subquery:
 
 def operator_of(node: Stateful) -> Operator:
     """What does the work of a stateful node."""
+    assert not isinstance(node, Join), "a plan with joins is refused before it runs"
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return OrderedAggregate(node)
     if isinstance(node.window, SessionGap):

@@ -11,14 +11,16 @@ from anabranch.plan.subquery import Stateful
 
 def terms_over(
     node: Stateful, need: NodeNeed, partitioning: PartitioningSet
-) -> tuple[Expression, ...]:
-    """The terms of a set that suits the node, over the node's input."""
-    keys = counted_keys(node)
-    holes = {hole(number).name: key for number, key in enumerate(keys)}
+) -> tuple[tuple[Expression, ...], ...]:
+    """The terms of a set that suits the node, over each of its inputs."""
     stream = next(iter(need.terms_by_stream))
+    functions = [express(term, need.terms_by_stream[stream]) for term in partitioning.terms(stream)]
     found = []
-    for term in partitioning.terms(stream):
-        function = express(term, need.terms_by_stream[stream])
-        assert function is not None, "a set that suits a node is made of functions of its terms"
-        found.append(substitute(function, holes))
+    for keys in counted_keys(node):
+        holes = {hole(number).name: key for number, key in enumerate(keys)}
+        terms = []
+        for function in functions:
+            assert function is not None, "a set that suits a node is made of functions of its terms"
+            terms.append(substitute(function, holes))
+        found.append(tuple(terms))
     return tuple(found)

@@ -116,6 +116,8 @@ class QueryMaker:
         if kind == pl.String:
             options += [column == "a", column >= "A", call("starts_with", column, "a")]
             options += [call("length", column) > 1, column.is_in(["a", "abc", "ü"])]
+            options += [column.like("a%"), ~column.like("_"), call("ends_with", column, "c")]
+            options.append(column.is_distinct_from("a"))
         if kind == pl.Boolean:
             options.append(column)
         if kind == pl.Date:
@@ -129,12 +131,29 @@ class QueryMaker:
             options += [x + 3, x * 2 - 1, x // 3, x % 5, x & 7, x ^ 3, -x, x >> 1, x << 2, ~x]
             options += [call("abs", x), call("coalesce", x, 0), x / 4, x.cast("float64")]
             options.append(when((x > 0, "more"), (x == 0, "none"), otherwise="less"))
+            options += [
+                call("sign", x),
+                call("greatest", x, 3),
+                call("least", x, 0),
+                call("nullif", x, 1),
+            ]
+            options += [x.is_distinct_from(1), call("ip_text", x), call("ip_prefix", x, 30)]
         for x in self.of_kind(query, pl.Float64()):
             options += [x * 2.0, x // 2.0, call("floor", x), call("round", x), x > 0.5]
+            options += [call("ceil", x), call("sign", x), call("round", x, 1), call("sqrt", x)]
         for x in self.of_kind(query, pl.String()):
             options += [call("concat", x, "-", x), call("substring", x, 1, 2), call("length", x)]
+            options += [call("right", x, 2), call("trim", x, "a"), call("replace", x, "a", "bb")]
+            options += [call("split_part", x, "s", 2), call("ip_number", x), x.like("%a%_")]
         for x in self.of_kind(query, pl.Date()):
-            options += [call("month", x), x.cast("string")]
+            options += [call("month", x), x.cast("string"), call("dow", x), call("doy", x)]
+            options += [call("week", x), call("quarter", x), call("epoch", x)]
+        for x in self.of_kind(query, pl.Datetime("ms")):
+            options += [
+                call("date_trunc", "hour", x),
+                call("date_trunc", "week", x),
+                call("second", x),
+            ]
         return self.chooser.choice(options) if options else call("coalesce", 1)
 
     # -- stateful operators -----------------------------------------------------------------------

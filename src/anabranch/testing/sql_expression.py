@@ -15,6 +15,7 @@ import polars as pl
 
 from anabranch.errors import PlanningError
 from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, type_of
+from anabranch.language.functions import DOTTED
 
 _NAMES: dict[type[pl.DataType], str] = {
     pl.Int8: "TINYINT", pl.Int16: "SMALLINT", pl.Int32: "INTEGER", pl.Int64: "BIGINT",
@@ -94,17 +95,50 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} IS NULL)"
         case "is_not_null":
             return f"({parts[0]} IS NOT NULL)"
+        case "is_distinct":
+            return f"({parts[0]} IS DISTINCT FROM {parts[1]})"
+        case "like":
+            return f"({parts[0]} LIKE {parts[1]})"
         case "round":
-            return f"round_even({parts[0]}, 0)" if kinds[0].is_float() else parts[0]
+            digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
+            return f"round_even({parts[0]}, {digits})" if kinds[0].is_float() else parts[0]
+        case "ip_number":
+            return _ip_number(parts[0])
+        case "ip_text":
+            return _ip_text(parts[0])
+        case "right" | "split_part" | "substring":
+            numbers = [f"CAST({p} AS INTEGER)" if k.is_integer() else p
+                       for p, k in zip(parts, kinds, strict=True)]  # fmt: skip
+            return f"{expression.function}({', '.join(numbers)})"
+        case "trim" | "ltrim" | "rtrim" if len(parts) > 1 and not _value(expression.arguments[1]):
+            return parts[0]
         case "concat":
             # CONCAT skips NULL in DuckDB
             return f"({' || '.join(parts)})"
-        case "year" | "month" | "day" | "hour" | "minute" | "length":
+        case ("year" | "quarter" | "month" | "week" | "day" | "hour" | "minute" | "second" | "length"
+              | "sign"):  # fmt: skip
             return f"CAST({expression.function}({parts[0]}) AS BIGINT)"
-        case ("coalesce" | "abs" | "floor" | "ceil" | "sqrt" | "upper" | "lower" | "substring"
-              | "starts_with" | "contains"):  # fmt: skip
+        case "dow" | "doy":
+            return f"CAST(date_part('{expression.function}', {parts[0]}) AS BIGINT)"
+        case "exp" | "sqrt":
+            return f"{expression.function}(CAST({parts[0]} AS DOUBLE))"
+        case ("coalesce" | "abs" | "floor" | "ceil" | "ln" | "log10" | "power" | "upper" | "lower"
+              | "starts_with" | "ends_with" | "contains" | "greatest" | "least" | "trim" | "ltrim" | "rtrim"
+              | "replace" | "epoch" | "date_trunc"):  # fmt: skip
             return f"{expression.function}({', '.join(parts)})"
     raise PlanningError(f"The oracle cannot write '{expression}' as DuckDB SQL yet.")
+
+
+def _ip_number(text: str) -> str:
+    octets = [f"TRY_CAST(split_part({text}, '.', {n}) AS BIGINT)" for n in (1, 2, 3, 4)]
+    value = f"(({octets[0]} * 256 + {octets[1]}) * 256 + {octets[2]}) * 256 + {octets[3]}"
+    return f"CASE WHEN regexp_full_match({text}, '{DOTTED}') THEN {value} END"
+
+
+def _ip_text(number: str) -> str:
+    octets = [f"CAST(({number} >> {shift}) & 255 AS VARCHAR)" for shift in (24, 16, 8, 0)]
+    dotted = " || '.' || ".join(octets)
+    return f"CASE WHEN {number} BETWEEN 0 AND 4294967295 THEN {dotted} END"
 
 
 def _arithmetic(operator: str, parts: Sequence[str], kind: pl.DataType) -> str:

@@ -18,4 +18,4 @@ def absorb_unions(draft: Draft, aims: Aims) -> Draft:
 
 
 def _inputs(union: Subquery) -> Callable[[Path], tuple[Path, ...]]:
-    return lambda path: tuple(origin.then(*path.steps) for origin in union.paths)
+    return lambda path: tuple(path.through(below) for below in union.paths)

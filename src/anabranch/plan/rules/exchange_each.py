@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import largest
-from anabranch.partitioning.requirement import counted_keys, need_of
+from anabranch.partitioning.requirement import all_keys, counted_keys, need_of
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import BY_TERMS, EVENLY, Stateful
 
@@ -25,9 +25,9 @@ def exchange_each(draft: Draft, aims: Aims) -> Draft:
             draft = draft.with_subquery(alone, PartitioningSet())
             continue
         # Time would send each window elsewhere: only if there is nothing else
-        keys = counted_keys(node) or tuple(key.expression for key in node.keys)
-        alone = replace(
-            subquery, home=subquery.name, spread=BY_TERMS, terms=() if aims.central else keys
-        )
+        keys = counted_keys(node)
+        keys = keys if any(keys) else all_keys(node)
+        terms = ((),) * len(keys) if aims.central else keys
+        alone = replace(subquery, home=subquery.name, spread=BY_TERMS, terms=terms)
         draft = draft.with_subquery(alone, largest(need_of(subquery.name, node)))
     return draft

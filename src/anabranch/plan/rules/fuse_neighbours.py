@@ -19,7 +19,7 @@ def fuse_neighbours(draft: Draft, aims: Aims) -> Draft:
         if subquery.home != name or draft.reads_streams(subquery) or len(homes) != 1:
             continue
         home = draft.subqueries[homes.pop()]
-        if aims.central and not home.terms:
+        if aims.central and home.central:
             draft = draft.with_subquery(replace(subquery, home=home.name))  # all groups are whole
         elif isinstance(subquery.node, Stateful):
             need, by = need_of(name, subquery.node), draft.sets[home.name]

@@ -24,4 +24,4 @@ def gather_results(draft: Draft, aims: Aims) -> Draft:
 
 def _is_central(draft: Draft, output: Output) -> bool:
     origins = [draft.subqueries.get(path.origin) for path in output.paths]
-    return all(part is not None and not part.terms for part in origins)
+    return all(part is not None and part.central for part in origins)

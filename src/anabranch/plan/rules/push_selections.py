@@ -25,4 +25,4 @@ def push_selections(draft: Draft, aims: Aims) -> Draft:
 
 def _below(subquery: Subquery) -> Callable[[Path], tuple[Path, ...]]:
     steps = steps_of(subquery.node)
-    return lambda path: tuple(origin.then(*steps, *path.steps) for origin in subquery.paths)
+    return lambda path: tuple(path.through(below, *steps) for below in subquery.paths)

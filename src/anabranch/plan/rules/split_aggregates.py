@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anabranch.language.graph import Aggregate
 from anabranch.plan.draft import Aims, Draft
 
 
@@ -18,6 +19,7 @@ def split_aggregates(draft: Draft, aims: Aims) -> Draft:
         received = draft.reads_streams(subquery) or any(
             part.home != subquery.home for part in below
         )
-        if received and subquery.operator.combines:
+        aggregates = isinstance(subquery.node, Aggregate)
+        if received and aggregates and subquery.operator.combines:
             draft = draft.with_subquery(replace(subquery, combines=True))
     return draft

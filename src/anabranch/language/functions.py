@@ -1,0 +1,172 @@
+"""Scalar functions as Polars computes them: one entry for each name a tree may hold.
+
+`CONSTANTS` says which arguments must be constants: those reach the function as plain values, the others
+as Polars expressions. NULL gives NULL unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import polars as pl
+
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""What `trim` takes away unless told: spaces of all widths, not tabs or ends of lines, as DuckDB does."""
+
+TRUNCATIONS = {
+    "second": "1s", "minute": "1m", "hour": "1h", "day": "1d", "week": "1w", "month": "1mo",
+    "quarter": "1q", "year": "1y",
+}  # fmt: skip
+"""The units of `date_trunc`; a week begins on Monday."""
+
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+DOTTED = r"\.".join([_OCTET] * 4)
+"""An IPv4 address as text. Leading zeros are not taken: some read them as octal."""
+
+
+def like_pattern(pattern: str) -> str:
+    """The regular expression of a LIKE pattern: `%` is any text, `_` one character, nothing escapes."""
+    special = {"%": ".*", "_": "."}
+    plain = r"\.+*?()|[]{}^$#&-~"
+    parts = [special.get(c) or (f"\\{c}" if c in plain else c) for c in pattern]
+    return f"(?s)^{''.join(parts)}$"
+
+
+def _shift(value: pl.Expr, bits: pl.Expr, left: bool) -> pl.Expr:
+    power = pl.lit(2, pl.Int64).pow(bits)
+    return value * power if left else value // power
+
+
+def _case(*parts: pl.Expr) -> pl.Expr:
+    result = parts[-1]
+    for condition, value in reversed(list(zip(parts[0:-1:2], parts[1:-1:2], strict=True))):
+        result = pl.when(condition).then(value).otherwise(result)
+    return result
+
+
+def _extreme(parts: tuple[pl.Expr, ...], greatest: bool) -> pl.Expr:
+    """The greatest or least that is not NULL. Compared, not max_horizontal: NaN is above all numbers."""
+    result = parts[0]
+    for part in parts[1:]:
+        first = result >= part if greatest else result <= part
+        result = pl.when(part.is_null() | first).then(result).otherwise(part)
+    return result
+
+
+def _substring(text: pl.Expr, start: pl.Expr, length: pl.Expr | None = None) -> pl.Expr:
+    """From character 1 on; below zero it counts from the end, and place 0 is the one before the text."""
+    offset = pl.when(start > 0).then(start - 1).otherwise(start)
+    if length is not None:
+        length = pl.when((start == 0) & (length > 0)).then(length - 1).otherwise(length)
+    return text.str.slice(offset, length)
+
+
+def _split_part(text: pl.Expr, separator: str, number: int) -> pl.Expr:
+    part = text.str.split(separator).list.get(number - 1, null_on_oob=True)
+    return pl.when(text.is_not_null()).then(part.fill_null(""))
+
+
+def _ip_number(text: pl.Expr) -> pl.Expr:
+    parts = text.str.extract_groups(f"^{DOTTED}$")
+    octets = [parts.struct[number].cast(pl.Int64) for number in range(4)]
+    return octets[0] * 2**24 + octets[1] * 2**16 + octets[2] * 2**8 + octets[3]
+
+
+def _ip_text(number: pl.Expr) -> pl.Expr:
+    whole = number.cast(pl.Int64)
+    octets = [(whole // 2**shift % 256).cast(pl.String) for shift in (24, 16, 8, 0)]
+    known = (whole >= 0) & (whole < 2**32)
+    return pl.when(known).then(pl.concat_str(*octets, separator="."))
+
+
+FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: _shift(a, b, True),
+    ">>": lambda a, b: _shift(a, b, False),
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "not": lambda a: ~a,
+    "negate": lambda a: -a,
+    "is_null": lambda a: a.is_null(),
+    "is_not_null": lambda a: a.is_not_null(),
+    "is_distinct": lambda a, b: a.ne_missing(b),
+    "case": _case,
+    "like": lambda a, pattern: a.str.contains(like_pattern(pattern)),
+    "coalesce": lambda *parts: pl.coalesce(*parts),
+    "greatest": lambda *parts: _extreme(parts, True),
+    "least": lambda *parts: _extreme(parts, False),
+    "abs": lambda a: a.abs(),
+    "sign": lambda a: a.cast(pl.Float64).sign().fill_nan(0.0).cast(pl.Int64),
+    "round": lambda a, digits=0: a.round(digits),
+    "floor": lambda a: a.floor(),
+    "ceil": lambda a: a.ceil(),
+    "sqrt": lambda a: a.sqrt(),
+    "exp": lambda a: a.exp(),
+    "ln": lambda a: a.cast(pl.Float64).log(),
+    "log10": lambda a: a.cast(pl.Float64).log10(),
+    "power": lambda a, b: a.cast(pl.Float64).pow(b.cast(pl.Float64)),
+    "upper": lambda a: a.str.to_uppercase(),
+    "lower": lambda a: a.str.to_lowercase(),
+    "length": lambda a: a.str.len_chars().cast(pl.Int64),
+    "substring": _substring,
+    "right": lambda a, count: a.str.tail(count),
+    "trim": lambda a, characters=SPACES: a.str.strip_chars(characters),
+    "ltrim": lambda a, characters=SPACES: a.str.strip_chars_start(characters),
+    "rtrim": lambda a, characters=SPACES: a.str.strip_chars_end(characters),
+    "replace": lambda a, old, new: a.str.replace_all(old, new, literal=True),
+    "split_part": _split_part,
+    "starts_with": lambda a, b: a.str.starts_with(b),
+    "ends_with": lambda a, b: a.str.ends_with(b),
+    "contains": lambda a, b: a.str.contains(b, literal=True),
+    "concat": lambda *parts: pl.concat_str(*parts),
+    "year": lambda a: a.dt.year().cast(pl.Int64),
+    "quarter": lambda a: a.dt.quarter().cast(pl.Int64),
+    "month": lambda a: a.dt.month().cast(pl.Int64),
+    "week": lambda a: a.dt.week().cast(pl.Int64),
+    "day": lambda a: a.dt.day().cast(pl.Int64),
+    "dow": lambda a: a.dt.weekday().cast(pl.Int64) % 7,
+    "doy": lambda a: a.dt.ordinal_day().cast(pl.Int64),
+    "hour": lambda a: a.dt.hour().cast(pl.Int64),
+    "minute": lambda a: a.dt.minute().cast(pl.Int64),
+    "second": lambda a: a.dt.second().cast(pl.Int64),
+    "epoch": lambda a: a.cast(pl.Datetime("us")).dt.epoch("us") / 1e6,
+    "date_trunc": lambda unit, a: a.dt.truncate(TRUNCATIONS[unit]),
+    "ip_number": _ip_number,
+    "ip_text": _ip_text,
+}
+
+CONSTANTS: Mapping[str, tuple[int, ...]] = {
+    "like": (1,), "round": (1,), "right": (1,), "trim": (1,), "ltrim": (1,), "rtrim": (1,),
+    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,),
+}  # fmt: skip
+
+
+def misuse(function: str, place: int, value: object) -> str | None:
+    """What is expected of a constant argument, if this value is not it."""
+    whole = type(value) is int
+    match function, place:
+        case "date_trunc", 0:
+            fits, wanted = value in TRUNCATIONS, f"one of {', '.join(TRUNCATIONS)}"
+        case "round", 1:
+            fits, wanted = whole and 0 <= value <= 15, "a number of digits from 0 to 15"  # type: ignore[operator]
+        case "right", 1:
+            fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]
+        case "split_part", 2:
+            fits, wanted = whole and value >= 1, "the number of a part, from 1"  # type: ignore[operator]
+        case ("replace" | "split_part", 1):
+            fits, wanted = isinstance(value, str) and value != "", "a text that is not empty"
+        case _:
+            fits, wanted = isinstance(value, str), "a text"
+    return None if fits else wanted

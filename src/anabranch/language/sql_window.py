@@ -1,0 +1,51 @@
+"""Windows of GROUP BY: TUMBLE, HOP, SESSION, COUNT_WINDOW and Spark's window(), of the ordered attribute."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from anabranch.language.builder import Query, WindowKey
+from anabranch.language.dialect import Scope
+from anabranch.language.expression import Column, Literal
+from anabranch.language.text import translate
+
+WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
+"""The window functions of GROUP BY and the most sizes each takes."""
+
+
+def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
+    """The window that a call in GROUP BY stands for."""
+    kind = str(tree.this).lower()
+    parts = list(tree.expressions)
+    ordered = query.node.ordered
+    if parts and isinstance(parts[0], exp.Column) and kind != "count_window":
+        if not is_ordered(parts[0], query, scope):
+            known = f"'{ordered.column}'" if ordered else "nothing"
+            raise scope.error(
+                f"{kind.upper()} needs the ordered attribute, which is {known}.", tree
+            )
+        parts = parts[1:]
+    sizes = [translate(part, scope) for part in parts]
+    values = [size.value for size in sizes if isinstance(size, Literal)]
+    lengths = [value for value in values if isinstance(value, (int, str))]
+    if not 1 <= len(lengths) <= WINDOWS[kind] or len(lengths) < len(parts):
+        raise scope.error(
+            f"{kind.upper()} takes the ordered attribute and up to {WINDOWS[kind]} constant "
+            "size(s), e.g. TUMBLE(time, 60), HOP(ts, '1 minute', '10 seconds').", tree,
+        )  # fmt: skip
+    if kind == "window":
+        kind = "hop" if len(lengths) == 2 else "tumble"
+    if kind == "count_window":
+        kind, lengths = "rows", lengths if len(lengths) == 2 else lengths * 2
+    if kind == "hop" and len(lengths) == 1:
+        raise scope.error("HOP needs a size and a slide: HOP(time, 60, 10).", tree)
+    return WindowKey(kind, tuple(lengths))
+
+
+def is_ordered(tree: exp.Expr, query: Query, scope: Scope) -> bool:
+    """Whether this is the ordered attribute of the input."""
+    ordered = query.node.ordered
+    if ordered is None or not isinstance(tree, exp.Column):
+        return False
+    found = translate(tree, scope)
+    return isinstance(found, Column) and found.name == ordered.column

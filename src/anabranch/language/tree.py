@@ -1,0 +1,271 @@
+"""Expression trees: frozen, compared and hashed by identity, printed as SQL.
+
+Python's operators build larger trees. What a tree computes is in `expression.py`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import polars as pl
+
+from anabranch.errors import LanguageError, suggest
+
+_PLAIN = re.compile(r"#?\w+")
+"""Names that are shown without quotes."""
+
+Scalar: TypeAlias = (
+    bool | int | float | str | bytes | dt.date | dt.datetime | dt.timedelta | decimal.Decimal | None
+)
+
+
+class Expression:
+    """A scalar expression; Python's operators build larger ones.
+
+    >>> print((col("time") // 60).alias("tb"))
+    time // 60 AS tb
+    """
+
+    __hash__ = object.__hash__
+
+    def alias(self, name: str) -> Named:
+        return Named(name, self)
+
+    def cast(self, type_name: str) -> Expression:
+        """The value as another type: int8 … uint64, float32/64, string, boolean, date, timestamp."""
+        if type_name not in TYPES:
+            raise LanguageError(
+                f"There is no type '{type_name}' to cast to.{suggest(type_name, TYPES)}"
+            )
+        return Call("cast", (self, Literal(type_name)))
+
+    def is_null(self) -> Expression:
+        return Call("is_null", (self,))
+
+    def is_not_null(self) -> Expression:
+        return Call("is_not_null", (self,))
+
+    def is_in(self, values: list[Scalar]) -> Expression:
+        return Call("in", (self, *(Literal(value) for value in values)))
+
+    def is_distinct_from(self, other: Any) -> Expression:
+        """Not equal, with NULL as a value like others: never NULL itself."""
+        return Call("is_distinct", (self, lift(other)))
+
+    def like(self, pattern: str) -> Expression:
+        """Whether a text fits a pattern, where `%` is any text and `_` any character."""
+        return Call("like", (self, Literal(pattern)))
+
+    def between(self, low: Any, high: Any) -> Expression:
+        return Call("&", (self >= low, self <= high))
+
+    def __add__(self, other: Any) -> Expression:
+        return Call("+", (self, lift(other)))
+
+    def __radd__(self, other: Any) -> Expression:
+        return Call("+", (lift(other), self))
+
+    def __sub__(self, other: Any) -> Expression:
+        return Call("-", (self, lift(other)))
+
+    def __rsub__(self, other: Any) -> Expression:
+        return Call("-", (lift(other), self))
+
+    def __mul__(self, other: Any) -> Expression:
+        return Call("*", (self, lift(other)))
+
+    def __rmul__(self, other: Any) -> Expression:
+        return Call("*", (lift(other), self))
+
+    def __truediv__(self, other: Any) -> Expression:
+        return Call("/", (self, lift(other)))
+
+    def __floordiv__(self, other: Any) -> Expression:
+        return Call("//", (self, lift(other)))
+
+    def __mod__(self, other: Any) -> Expression:
+        return Call("%", (self, lift(other)))
+
+    def __and__(self, other: Any) -> Expression:
+        return Call("&", (self, lift(other)))
+
+    def __or__(self, other: Any) -> Expression:
+        return Call("|", (self, lift(other)))
+
+    def __xor__(self, other: Any) -> Expression:
+        return Call("^", (self, lift(other)))
+
+    def __lshift__(self, other: Any) -> Expression:
+        return Call("<<", (self, lift(other)))
+
+    def __rshift__(self, other: Any) -> Expression:
+        return Call(">>", (self, lift(other)))
+
+    def __invert__(self) -> Expression:
+        return Call("not", (self,))
+
+    def __neg__(self) -> Expression:
+        return Call("negate", (self,))
+
+    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
+        return Call("=", (self, lift(other)))
+
+    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
+        return Call("<>", (self, lift(other)))
+
+    def __lt__(self, other: Any) -> Expression:
+        return Call("<", (self, lift(other)))
+
+    def __le__(self, other: Any) -> Expression:
+        return Call("<=", (self, lift(other)))
+
+    def __gt__(self, other: Any) -> Expression:
+        return Call(">", (self, lift(other)))
+
+    def __ge__(self, other: Any) -> Expression:
+        return Call(">=", (self, lift(other)))
+
+    def __bool__(self) -> bool:
+        raise LanguageError(
+            f"'{self}' is a column expression and has no truth value here: "
+            "combine conditions with & | ~ (not and, or, not), and put each in parentheses."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Column(Expression):
+    """The value of a named column."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if _PLAIN.fullmatch(self.name) else f'"{self.name}"'
+
+
+@dataclass(frozen=True, eq=False)
+class Literal(Expression):
+    """A constant."""
+
+    value: Scalar
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        if isinstance(self.value, bool):
+            return "TRUE" if self.value else "FALSE"
+        if isinstance(self.value, (int, float)):
+            return str(self.value)
+        quoted = "'" + str(self.value).replace("'", "''") + "'"
+        # Texts tell expressions apart: what is written alike must be alike
+        return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
+
+
+@dataclass(frozen=True, eq=False)
+class Call(Expression):
+    """A function or operator applied to arguments."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"({part})" if isinstance(part, Call) and part.function in INFIX else str(part)
+            for part in self.arguments
+        ]
+        match self.function:
+            case name if name in INFIX:
+                return f" {INFIX[name]} ".join(parts)
+            case "is_null":
+                return f"{parts[0]} IS NULL"
+            case "is_not_null":
+                return f"{parts[0]} IS NOT NULL"
+            case "is_distinct":
+                return f"{parts[0]} IS DISTINCT FROM {parts[1]}"
+            case "like":
+                return f"{parts[0]} LIKE {parts[1]}"
+            case "not":
+                return f"NOT ({self.arguments[0]})"
+            case "negate":
+                return f"-{parts[0]}"
+            case "in":
+                return f"{parts[0]} IN ({', '.join(map(str, self.arguments[1:]))})"
+            case "cast":
+                target = self.arguments[1]
+                assert isinstance(target, Literal)
+                return f"CAST({self.arguments[0]} AS {target.value!s})"
+            case "case":
+                pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
+                body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
+                return f"CASE {body} ELSE {self.arguments[-1]} END"
+        return f"{self.function.upper()}({', '.join(map(str, self.arguments))})"
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression with the name its values get."""
+
+    name: str
+    expression: Expression
+
+    def __str__(self) -> str:
+        return (
+            self.name if str(self.expression) == self.name else f"{self.expression} AS {self.name}"
+        )
+
+
+def col(name: str) -> Column:
+    """The column of that name.
+
+    >>> print(col("len") * 8 > 1000)
+    (len * 8) > 1000
+    """
+    return Column(name)
+
+
+def lit(value: Scalar) -> Literal:
+    """A constant as an expression."""
+    return Literal(value)
+
+
+def lift(value: Any) -> Expression:
+    """Any value as an expression: expressions stay, constants become literals."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Named):
+        raise LanguageError(
+            f"'{value}' already has a name: use alias() on the outermost expression."
+        )
+    return Literal(value)
+
+
+def when(*cases: tuple[Expression, Any], otherwise: Any = None) -> Expression:
+    """CASE WHEN: the first value whose condition holds.
+
+    >>> print(when((col("len") > 1000, "big"), otherwise="small"))
+    CASE WHEN len > 1000 THEN 'big' ELSE 'small' END
+    """
+    if not cases:
+        raise LanguageError("when() needs at least one (condition, value) pair.")
+    flat = [part for condition, value in cases for part in (condition, lift(value))]
+    return Call("case", (*flat, lift(otherwise)))
+
+
+INFIX = {
+    "+": "+", "-": "-", "*": "*", "/": "/", "//": "//", "%": "%", "&": "&", "|": "|", "^": "^",
+    "<<": "<<", ">>": ">>", "=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
+
+COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+
+TYPES: dict[str, pl.DataType] = {
+    "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
+    "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
+    "float32": pl.Float32(), "float64": pl.Float64(), "string": pl.String(),
+    "binary": pl.Binary(), "boolean": pl.Boolean(), "date": pl.Date(),
+    "timestamp": pl.Datetime("us"), "integer": pl.Int32(), "int": pl.Int32(), "long": pl.Int64(),
+    "bigint": pl.Int64(), "double": pl.Float64(),
+}  # fmt: skip

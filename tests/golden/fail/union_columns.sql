@@ -1,0 +1,8 @@
+-- The inputs of a union have the same columns.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+
+--query q
+SELECT len FROM tcp UNION ALL SELECT name AS len FROM tcp
+
+--fail= UNION needs inputs with the same columns: 'len' is Int64 in the first input and String in input 2

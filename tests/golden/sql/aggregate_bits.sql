@@ -1,0 +1,37 @@
+-- BIT_OR, BIT_AND and BIT_XOR of the flags of a flow.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT tb, srcIP, BIT_OR(flags) AS o, BIT_AND(flags) AS a, BIT_XOR(flags) AS x
+FROM tcp GROUP BY time/60 AS tb, srcIP
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q = q@1 select tb, srcIP, o, a, x
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | srcIP int64 | o int64 | a int64 | x int64
+-- 0 | 10 | 26 | 0 | 10
+-- 0 | 11 | 1 | 1 | 1
+-- 1 | 10 | 2 | 2 | 2
+-- 1 | 11 | 18 | 16 | 2
+-- 2 | 10 | 17 | 17 | 17
+-- 2 | 12 | NULL | NULL | NULL
+
+--duckdb q
+SELECT time // 60 AS tb, srcIP, bit_or(flags) AS o, bit_and(flags) AS a, bit_xor(flags) AS x FROM tcp GROUP BY ALL

@@ -1,0 +1,36 @@
+-- FILTER leaves rows out of one aggregate, not out of the others.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT tb, COUNT(*) AS n, COUNT(*) FILTER (WHERE len > 90) AS large,
+       SUM(len) FILTER (WHERE srcIP = 10) AS from10, MAX(len) FILTER (WHERE len < 0) AS none
+FROM tcp GROUP BY time/60 AS tb
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
+-- q = q@1 select tb, n, large, from10, none
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | n int64 | large int64 | from10 int64 | none int64
+-- 0 | 4 | 3 | 1800 | NULL
+-- 1 | 3 | 1 | 40 | NULL
+-- 2 | 2 | 0 | 80 | NULL
+
+--duckdb q
+SELECT time // 60 AS tb, count(*) AS n, count(*) FILTER (WHERE len > 90) AS large,
+  sum(len) FILTER (WHERE srcIP = 10) AS from10, max(len) FILTER (WHERE len < 0) AS none FROM tcp GROUP BY ALL

@@ -1,0 +1,38 @@
+-- Comments and line breaks anywhere; keywords in any case.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+select tb, /* the source */ srcIP, count(*) AS n -- how many
+from tcp
+group by time/60 as tb, srcIP
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q = q@1 select tb, srcIP, n
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | srcIP int64 | n int64
+-- 0 | 10 | 3
+-- 0 | 11 | 1
+-- 1 | 10 | 1
+-- 1 | 11 | 2
+-- 2 | 10 | 1
+-- 2 | 12 | 1
+
+--duckdb q
+SELECT time // 60 AS tb, srcIP, count(*) AS n FROM tcp GROUP BY ALL

@@ -1,0 +1,31 @@
+-- HAVING keeps groups by their aggregates.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT tb, srcIP, COUNT(*) AS n FROM tcp GROUP BY time/60 AS tb, srcIP HAVING COUNT(*) > 1 AND SUM(len) < 1000
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q = q@1 where (n > 1) & ("SUM(len)" < 1000) select tb, srcIP, n
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | srcIP int64 | n int64
+-- 1 | 11 | 2
+
+--duckdb q
+SELECT time // 60 AS tb, srcIP, count(*) AS n FROM tcp GROUP BY ALL HAVING count(*) > 1 AND sum(len) < 1000

@@ -1,0 +1,32 @@
+-- WHERE with AND, OR, NOT and arithmetic.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT time, len FROM tcp WHERE (len > 90 OR flags = 1) AND NOT srcIP = 10 OR len * 2 = 80
+
+--plan
+-- q = tcp where (((len > 90) | (flags = 1)) & NOT (srcIP = 10)) | ((len * 2) = 80) select time, len
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- time int64 | len int64
+-- 30 | 50
+-- 60 | 40
+-- 118 | 700
+
+--duckdb q
+same

@@ -1,0 +1,33 @@
+-- No key beside the window: all rows are one group.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT tb, COUNT(*) AS n, SUM(len) AS bytes FROM tcp GROUP BY time/60 AS tb
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
+-- q = q@1 select tb, n, bytes
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | n int64 | bytes int64
+-- 0 | 4 | 1850
+-- 1 | 3 | 800
+-- 2 | 2 | 80
+
+--duckdb q
+SELECT time // 60 AS tb, count(*) AS n, sum(len) AS bytes FROM tcp GROUP BY ALL

@@ -1,0 +1,36 @@
+-- Spark's window(): with one size it is TUMBLE.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+SELECT window_end, srcIP, AVG(len) AS mean FROM tcp GROUP BY window(time, 60), srcIP
+
+--plan
+-- q@1: aggregate TUMBLE(60) by (srcIP) from tcp, level 1
+-- q = q@1 select window_end, srcIP, mean
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- window_end int64 | srcIP int64 | mean float64
+-- 60 | 10 | 600.0
+-- 60 | 11 | 50.0
+-- 120 | 10 | 40.0
+-- 120 | 11 | 380.0
+-- 180 | 10 | 80.0
+-- 180 | 12 | NULL
+
+--duckdb q
+SELECT (time // 60 + 1) * 60 AS window_end, srcIP, avg(len) AS mean FROM tcp GROUP BY ALL

@@ -1,0 +1,33 @@
+-- WITH names a query for the one that follows.
+
+--stream tcp: time int64, srcIP int64, destIP int64, len int64, flags int64; ordered by time
+
+--query q
+WITH large AS (SELECT * FROM tcp WHERE len >= 100)
+SELECT tb, COUNT(*) AS n FROM large GROUP BY time/60 AS tb
+
+--plan
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 100 select time, srcIP, destIP, len, flags, level 1
+-- q = q@1 select tb, n
+
+--input tcp
+-- time | srcIP | destIP | len | flags
+-- 1 | 10 | 20 | 100 | 2
+-- 5 | 10 | 20 | 200 | 16
+-- 30 | 11 | 20 | 50 | 1
+-- ~
+-- 59 | 10 | 21 | 1500 | 24
+-- 60 | 10 | 20 | 40 | 2
+-- 75 | 11 | 20 | 60 | 18
+-- ~
+-- 118 | 11 | 22 | 700 | 16
+-- 121 | 10 | 20 | 80 | 17
+-- 130 | 12 | 20 | NULL | NULL
+
+--expect q
+-- tb int64 | n int64
+-- 0 | 3
+-- 1 | 1
+
+--duckdb q
+SELECT time // 60 AS tb, count(*) AS n FROM tcp WHERE len >= 100 GROUP BY ALL
