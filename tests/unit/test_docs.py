@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import anabranch
+from anabranch.language import aggregate
+from anabranch.language.text_function import NAMED_FUNCTIONS
 from anabranch.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +77,11 @@ def test_settings_named_in_documents_exist() -> None:
         ):
             found = name[0] or name[1]
             assert found in known, f"{path.name} names the setting {found}"
+
+
+def test_the_guide_has_all_functions_and_aggregates() -> None:
+    words = set(re.findall(r"\w+", (ROOT / "docs" / "guide.md").read_text().lower()))
+    assert {*NAMED_FUNCTIONS, *aggregate.FUNCTIONS} <= words
 
 
 def test_names_imported_in_the_readme_exist() -> None:

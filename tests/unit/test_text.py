@@ -145,6 +145,17 @@ def test_names() -> None:
     assert read_named("len + 1", ROWS.schema).name == "len + 1"
 
 
+def test_prefixes_of_addresses_are_integers_of_64_bits() -> None:
+    for kind in (pl.UInt32(), pl.UInt64(), pl.Int64()):
+        schema = {"ip": kind}
+        prefix = read_expression("ip_prefix(ip, 24)", schema)
+        frame = pl.DataFrame({"ip": [0x0A000001, 0xFFFFFFFF]}, schema=schema).select(
+            v=to_polars(prefix)
+        )
+        assert frame.schema["v"] == pl.Int64
+        assert frame["v"].to_list() == [0x0A000000, 0xFFFFFF00]
+
+
 def test_dates_become_constants() -> None:
     for text, value in (
         ("DATE '2026-01-31'", dt.date(2026, 1, 31)),

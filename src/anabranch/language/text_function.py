@@ -130,4 +130,7 @@ def _fit(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -
                     "IP_NUMBER reads one from a text.",
                     tree,
                 )
+            if kind == pl.UInt64:
+                # With a mask of 64 bits and a sign it would become a number of 128 bits, which is no key
+                return [first.cast("int64"), *rest]
     return arguments
