@@ -21,6 +21,10 @@ A file is SQL with comments. Its first lines say what it shows; then come sectio
     --duckdb flows                              (SQL that gives the same rows; `same`: the query itself)
     SELECT …
 
+Files in `rules/` have the draft `--before` and `--after` the rule that they are called after, those in
+`papers/` the `--partitioning` that is chosen and its `--plan`; there are no rows, so rates are assumed.
+`--given tcp: destIP` says how a stream comes partitioned, `--permit tcp: srcIP, destIP` what may be chosen.
+
 `--epochs matter` says that another cut into epochs gives other rows, `--no oracle: reason` that the oracle
 cannot check the file, `--fail= text` (in files that must fail) what the error must contain.
 """
@@ -56,6 +60,11 @@ class GoldenFile:
     queries: dict[str, str] = field(default_factory=dict)
     emit: dict[str, str] = field(default_factory=dict)
     plan: str | None = None
+    before: str = ""
+    after: str = ""
+    partitioning: str = ""
+    given: dict[str, list[str]] = field(default_factory=dict)
+    permitted: list[dict[str, list[str]]] = field(default_factory=list)
     inputs: dict[str, list[str]] = field(default_factory=dict)
     expected: dict[str, list[str]] = field(default_factory=dict)
     duckdb: dict[str, str] = field(default_factory=dict)
@@ -95,11 +104,26 @@ class GoldenFile:
         for name, ordered in self.ordered.items():
             source = EpochSource(frames[name])
             session.stream(name, source, ordered=ordered, lateness=self.lateness.get(name, 0))
-        queries = {
+        return session, self._ask(session)
+
+    def planned(self, folder: Path) -> Session:
+        """A session to be planned with, not to be run: its streams have no rows."""
+        session = Session.in_process(sites=4, settings={"partitions_per_site": 4, **self.settings})
+        for name, ordered in self.ordered.items():
+            session.stream(
+                name, path=folder, format="parquet", schema=pl.Schema(self.schemas[name]),
+                ordered=ordered, partitioned_by=self.given.get(name, ()),
+            )  # fmt: skip
+        self._ask(session)
+        if self.permitted:
+            session.permit(*self.permitted)
+        return session
+
+    def _ask(self, session: Session) -> dict[str, Query]:
+        return {
             name: session.query(name, text, emit=self.emit.get(name))
             for name, text in self.queries.items()
         }
-        return session, queries
 
 
 def read(path: Path) -> GoldenFile:
@@ -133,8 +157,17 @@ def _take(golden: GoldenFile, section: str, argument: str, body: list[str]) -> N
             golden.queries[name] = text.rstrip(";")
             if emit:
                 golden.emit[name] = emit
-        case "plan":
-            golden.plan = "\n".join(lines)
+        case "plan" | "before" | "after":
+            setattr(golden, section, "\n".join(lines))
+        case "partitioning":
+            golden.partitioning = argument
+        case "given" | "permit":
+            name, _, terms = argument.partition(":")
+            given = {name: [term.strip() for term in terms.split(",")]}
+            if section == "given":
+                golden.given |= given
+            else:
+                golden.permitted.append(given)
         case "input":
             golden.inputs[argument] = lines
         case "expect":
@@ -210,7 +243,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def with_plan(text: str, plan: str) -> str:
+def with_plan(text: str, plan: str, section: str = "plan") -> str:
     """The text of a file with another plan in it."""
     lines = "".join(f"-- {line}\n" for line in plan.splitlines())
-    return re.sub(r"(?m)^--plan\n(?:-- .*\n)*", lambda _: f"--plan\n{lines}", text)
+    return re.sub(rf"(?m)^--{section}\n(?:-- .*\n)*", lambda _: f"--{section}\n{lines}", text)

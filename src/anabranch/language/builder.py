@@ -109,7 +109,14 @@ class Query:
 
     def select(self, *columns: str | Expression | Named) -> Query:
         """These columns, computed for each row."""
-        return Query(Project(self.node, tuple(_named(column) for column in columns)))
+        named = tuple(_named(column) for column in columns)
+        same = [
+            isinstance(part.expression, Column) and part.expression.name == part.name == name
+            for part, name in zip(named, self.node.schema, strict=False)
+        ]
+        if len(named) == len(self.node.schema) and all(same):
+            return self  # as they are, in their order: nothing to do for a row
+        return Query(Project(self.node, named))
 
     def case(self, *predicates: Expression) -> tuple[Query, ...]:
         """One query per predicate with the rows for which it is the first true one, and the rest.

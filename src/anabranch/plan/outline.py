@@ -31,8 +31,9 @@ def _subquery(part: Subquery) -> str:
         by = " = ".join(f"({', '.join(map(str, terms))})" for terms in part.terms)
         how = {EVENLY: " evenly", BY_LANE: f" by lanes {by}", BY_TERMS: f" by {by}"}[part.spread]
         placed = f"{how}{'' if part.home == part.name else f' with {part.home}'}"
+    split = ", sub-aggregated" if part.combines else ""
     level = f", level {part.level}" if part.level else ""
-    return f"{part.name}: {_kind(part.node)}{placed} from {_paths(part.paths)}{level}"
+    return f"{part.name}: {_kind(part.node)}{placed} from {_paths(part.paths)}{split}{level}"
 
 
 def _kind(node: Node) -> str:

@@ -6,8 +6,8 @@
 SELECT tb, APPROX_QUANTILE(len, 0.5) AS mid, APPROX_QUANTILE(len, 1.0) AS top FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
--- q = q@1 select tb, mid, top
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

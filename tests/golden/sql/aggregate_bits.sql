@@ -7,8 +7,8 @@ SELECT tb, srcIP, BIT_OR(flags) AS o, BIT_AND(flags) AS a, BIT_XOR(flags) AS x
 FROM tcp GROUP BY time/60 AS tb, srcIP
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q = q@1 select tb, srcIP, o, a, x
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

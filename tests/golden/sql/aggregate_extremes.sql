@@ -7,7 +7,7 @@ SELECT window_start, MIN(ms) AS fastest, MAX(ms) AS slowest, MIN(host) AS first,
 FROM log GROUP BY TUMBLE(ts, '1 day')
 
 --plan
--- q@1: aggregate TUMBLE(86400000000) by () from log, level 1
+-- q@1: aggregate TUMBLE(86400000000) by () from log, sub-aggregated, level 1
 -- q = q@1 select window_start, fastest, slowest, first, newest
 
 --input log

@@ -8,8 +8,8 @@ SELECT tb, COUNT(*) AS n, COUNT(*) FILTER (WHERE len > 90) AS large,
 FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
--- q = q@1 select tb, n, large, from10, none
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -6,8 +6,8 @@
 SELECT tb, FIRST(v) AS f, LAST(v) AS l FROM s GROUP BY time/10 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(10 AS tb) by () from s, level 1
--- q = q@1 select tb, f, l
+-- q@1: aggregate TUMBLE(10 AS tb) by () from s, sub-aggregated, level 1
+-- q = q@1
 
 --input s
 -- time | v

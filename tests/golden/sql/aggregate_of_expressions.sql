@@ -7,8 +7,8 @@ SELECT tb, SUM(len * 8) AS bits, MAX(len % 100) AS rest, COUNT(CASE WHEN flags &
 FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
--- q = q@1 select tb, bits, rest, acks
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -6,7 +6,7 @@
 SELECT k, COUNT(v) AS n, SUM(v) AS s, AVG(v) AS a, MIN(v) AS m, BIT_OR(v) AS b FROM s GROUP BY TUMBLE(time, 10), k
 
 --plan
--- q@1: aggregate TUMBLE(10) by (k) from s, level 1
+-- q@1: aggregate TUMBLE(10) by (k) from s, sub-aggregated, level 1
 -- q = q@1 select k, n, s, a, m, b
 
 --input s

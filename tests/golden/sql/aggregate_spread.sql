@@ -6,8 +6,8 @@
 SELECT tb, srcIP, VAR(len) AS v, STDDEV(len) AS s FROM tcp GROUP BY time/60 AS tb, srcIP
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q = q@1 select tb, srcIP, v, s
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

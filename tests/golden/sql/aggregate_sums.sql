@@ -6,8 +6,8 @@
 SELECT tb, SUM(i) AS si, SUM(f) AS sf, AVG(i) AS ai, AVG(f) AS af FROM nums GROUP BY time/3 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(3 AS tb) by () from nums, level 1
--- q = q@1 select tb, si, sf, ai, af
+-- q@1: aggregate TUMBLE(3 AS tb) by () from nums, sub-aggregated, level 1
+-- q = q@1
 
 --input nums
 -- time | i | f

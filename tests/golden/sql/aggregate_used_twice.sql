@@ -8,7 +8,7 @@ SELECT tb, SUM(len) / COUNT(*) AS mean, COUNT(*) AS n, COUNT(*) AS again, MAX(le
 FROM tcp GROUP BY time/60 AS tb, srcIP HAVING n > 1 OR mean > 75
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 where (n > 1) | (("SUM(len)" // n) > 75) select tb, "SUM(len)" // n AS mean, n, n AS again, "MAX(len)" AS len, destIP, "MIN(destIP)" AS srcIP
 
 --input tcp

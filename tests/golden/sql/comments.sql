@@ -8,8 +8,8 @@ from tcp
 group by time/60 as tb, srcIP
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q = q@1 select tb, srcIP, n
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -6,8 +6,8 @@
 SELECT tb, COUNT(*) AS n FROM tcp WHERE len < 0 GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp where len < 0, level 1
--- q = q@1 select tb, n
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp where len < 0, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -8,7 +8,7 @@ SELECT tb, SUM(len) / COUNT(*) AS mean, MAX(len) - MIN(len) AS spread,
 FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, sub-aggregated, level 1
 -- q = q@1 select tb, "SUM(len)" // "COUNT(*)" AS mean, "MAX(len)" - "MIN(len)" AS spread, CASE WHEN "COUNT(*)" > 3 THEN 'busy' ELSE 'calm' END AS state, tb * 60 AS since
 
 --input tcp

@@ -6,7 +6,7 @@
 SELECT time/60 AS tb, destIP, COUNT(*) + 1 AS n FROM tcp GROUP BY ALL
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (destIP) from tcp, level 1
+-- q@1: aggregate TUMBLE(60 AS tb) by (destIP) from tcp, sub-aggregated, level 1
 -- q = q@1 select tb, destIP, "COUNT(*)" + 1 AS n
 
 --input tcp

@@ -6,7 +6,7 @@
 SELECT (srcIP % 2) * 10 AS odd, COUNT(*) AS n FROM tcp GROUP BY TUMBLE(time, 200), srcIP % 2
 
 --plan
--- q@1: aggregate TUMBLE(200) by (srcIP % 2) from tcp, level 1
+-- q@1: aggregate TUMBLE(200) by (srcIP % 2) from tcp, sub-aggregated, level 1
 -- q = q@1 select "srcIP % 2" * 10 AS odd, n
 
 --input tcp

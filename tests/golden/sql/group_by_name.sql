@@ -6,8 +6,8 @@
 SELECT time/60 AS tb, srcIP & 0xFE AS net, COUNT(*) AS n FROM tcp GROUP BY tb, net
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP & 254) from tcp, level 1
--- q = q@1 select tb, net, n
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP & 254) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

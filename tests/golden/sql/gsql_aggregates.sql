@@ -6,8 +6,8 @@
 SELECT tb, AND_AGGR(flags) AS a, XOR_AGGR(flags) AS x FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, level 1
--- q = q@1 select tb, a, x
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

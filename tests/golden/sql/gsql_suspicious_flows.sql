@@ -9,8 +9,8 @@ GROUP BY time/60 AS tb, srcIP, destIP
 HAVING OR_AGGR(flags) = 18
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, level 1
--- q = q@1 where orflag = 18 select tb, srcIP, destIP, orflag, count, sum_len
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, sub-aggregated, level 1
+-- q = q@1 where orflag = 18
 
 --input tcp
 -- time | srcIP | destIP | len | flags

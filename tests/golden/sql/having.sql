@@ -6,7 +6,7 @@
 SELECT tb, srcIP, COUNT(*) AS n FROM tcp GROUP BY time/60 AS tb, srcIP HAVING COUNT(*) > 1 AND SUM(len) < 1000
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 where (n > 1) & ("SUM(len)" < 1000) select tb, srcIP, n
 
 --input tcp

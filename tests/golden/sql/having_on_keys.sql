@@ -6,7 +6,7 @@
 SELECT tb, srcIP FROM tcp GROUP BY time/60 AS tb, srcIP HAVING srcIP > 10 OR MAX(len) >= 1500
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 where (srcIP > 10) | ("MAX(len)" >= 1500) select tb, srcIP
 
 --input tcp

@@ -6,7 +6,7 @@
 SELECT IP_TEXT(net) AS net, COUNT(*) AS n FROM pkts WHERE ip BETWEEN 0 AND 0xFFFFFFFF GROUP BY TUMBLE(time, 10), IP_PREFIX(ip, 8) AS net
 
 --plan
--- q@1: aggregate TUMBLE(10) by (ip & 4278190080) from pkts where (ip >= 0) & (ip <= 4294967295), level 1
+-- q@1: aggregate TUMBLE(10) by (ip & 4278190080) from pkts where (ip >= 0) & (ip <= 4294967295), sub-aggregated, level 1
 -- q = q@1 select IP_TEXT(net) AS net, n
 
 --input pkts

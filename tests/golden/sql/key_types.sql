@@ -6,7 +6,7 @@
 SELECT t, b, f, d, COUNT(*) AS n FROM s GROUP BY TUMBLE(time, 10), t, b, f, d
 
 --plan
--- q@1: aggregate TUMBLE(10) by (t, b, f, d) from s, level 1
+-- q@1: aggregate TUMBLE(10) by (t, b, f, d) from s, sub-aggregated, level 1
 -- q = q@1 select t, b, f, d, n
 
 --input s

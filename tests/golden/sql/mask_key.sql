@@ -6,8 +6,8 @@
 SELECT tb, net, COUNT(*) AS n, SUM(len) AS bytes FROM tcp GROUP BY time/60 AS tb, srcIP & 0xFFFE AS net
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP & 65534) from tcp, level 1
--- q = q@1 select tb, net, n, bytes
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP & 65534) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

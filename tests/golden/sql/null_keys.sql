@@ -6,7 +6,7 @@
 SELECT k, n, COUNT(*) AS rows, SUM(v) AS total FROM s GROUP BY TUMBLE(time, 10), k, n
 
 --plan
--- q@1: aggregate TUMBLE(10) by (k, n) from s, level 1
+-- q@1: aggregate TUMBLE(10) by (k, n) from s, sub-aggregated, level 1
 -- q = q@1 select k, n, rows, total
 
 --input s

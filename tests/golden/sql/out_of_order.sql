@@ -6,8 +6,8 @@
 SELECT tb, k, SUM(v) AS total, FIRST(v) AS f FROM s GROUP BY time/10 AS tb, k
 
 --plan
--- q@1: aggregate TUMBLE(10 AS tb) by (k) from s, level 1
--- q = q@1 select tb, k, total, f
+-- q@1: aggregate TUMBLE(10 AS tb) by (k) from s, sub-aggregated, level 1
+-- q = q@1
 
 --input s
 -- time | k | v

@@ -7,8 +7,8 @@ SELECT tb, srcIP, AVG(n) OVER (PARTITION BY srcIP ORDER BY tb ROWS 1 PRECEDING) 
 FROM (SELECT tb, srcIP, COUNT(*) AS n FROM tcp GROUP BY time/60 AS tb, srcIP) AS f
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q@2: history 2 by (srcIP) from q@1 select tb, srcIP, n, level 2
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q@2: history 2 by (srcIP) from q@1, level 2
 -- q = q@2 select tb, srcIP, "AVG(n) OVER" AS smooth
 
 --input tcp

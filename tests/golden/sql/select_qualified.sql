@@ -8,8 +8,8 @@ FROM (SELECT p.time/60 AS tb, p.srcIP, COUNT(*) AS n FROM tcp AS p GROUP BY p.ti
 WHERE t.srcIP <> 12
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q = q@1 select tb, srcIP, n where srcIP <> 12 select tb, srcIP, n + 1 AS more
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1 where srcIP <> 12 select tb, srcIP, n + 1 AS more
 
 --input tcp
 -- time | srcIP | destIP | len | flags

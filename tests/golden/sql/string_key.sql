@@ -6,7 +6,7 @@
 SELECT kind, COUNT(*) AS n FROM log GROUP BY TUMBLE(ts, '1 day'), SPLIT_PART(host, '-', 1) AS kind
 
 --plan
--- q@1: aggregate TUMBLE(86400000000) by (SPLIT_PART(host, '-', 1)) from log, level 1
+-- q@1: aggregate TUMBLE(86400000000) by (SPLIT_PART(host, '-', 1)) from log, sub-aggregated, level 1
 -- q = q@1 select kind, n
 
 --input log

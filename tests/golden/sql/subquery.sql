@@ -8,9 +8,9 @@ FROM (SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP) 
 GROUP BY tb/2 AS hour
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q@2: aggregate TUMBLE(2 AS hour) by () from q@1 select tb, srcIP, cnt, level 2
--- q = q@2 select hour, most
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q@2: aggregate TUMBLE(2 AS hour) by () from q@1, sub-aggregated, level 2
+-- q = q@2
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -6,7 +6,7 @@
 SELECT window_start, COUNT(*) AS n, MAX(ms) AS slowest FROM log GROUP BY HOP(ts, '2 minutes', '1 minute')
 
 --plan
--- q@1: aggregate HOP(120000000, 60000000) by () from log, level 1
+-- q@1: aggregate HOP(120000000, 60000000) by () from log, sub-aggregated, level 1
 -- q = q@1 select window_start, n, slowest
 
 --input log

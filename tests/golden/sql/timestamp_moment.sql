@@ -6,8 +6,8 @@
 SELECT ts, COUNT(*) AS n, AVG(ms) AS mean FROM log GROUP BY ts
 
 --plan
--- q@1: aggregate TUMBLE(1 AS ts) by () from log, level 1
--- q = q@1 select ts, n, mean
+-- q@1: aggregate TUMBLE(1 AS ts) by () from log, sub-aggregated, level 1
+-- q = q@1
 
 --input log
 -- ts | host | ms | ok

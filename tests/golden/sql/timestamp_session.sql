@@ -6,7 +6,7 @@
 SELECT host, window_start, window_end, COUNT(*) AS n FROM log GROUP BY SESSION(ts, '1 minute'), host
 
 --plan
--- q@1: aggregate SESSION(60000000) by (host) from log, level 1
+-- q@1: aggregate SESSION(60000000) by (host) from log, sub-aggregated, level 1
 -- q = q@1 select host, window_start, window_end, n
 
 --input log

@@ -6,8 +6,8 @@
 SELECT window_start, window_end, host, COUNT(*) AS n FROM log GROUP BY TUMBLE(ts, '1 minute'), host
 
 --plan
--- q@1: aggregate TUMBLE(60000000) by (host) from log, level 1
--- q = q@1 select window_start, window_end, host, n
+-- q@1: aggregate TUMBLE(60000000) by (host) from log, sub-aggregated, level 1
+-- q = q@1
 
 --input log
 -- ts | host | ms | ok

@@ -9,8 +9,8 @@ FROM (SELECT time, k, v FROM a UNION ALL SELECT at AS time, k, v * 10 AS v FROM 
 GROUP BY time/10 AS tb, k
 
 --plan
--- both@1: aggregate TUMBLE(10 AS tb) by (k) from a select time, k, v and b select at AS time, k, v * 10 AS v, level 1
--- both = both@1 select tb, k, total
+-- both@1: aggregate TUMBLE(10 AS tb) by (k) from a and b select at AS time, k, v * 10 AS v, sub-aggregated, level 1
+-- both = both@1
 
 --input a
 -- time | k | v

@@ -7,8 +7,8 @@
 SELECT tb, COUNT(*) AS n, MAX(len) AS top FROM tcp GROUP BY time/60 AS tb
 
 --plan
--- minutes@1: aggregate TUMBLE(60 AS tb) on update by () from tcp, level 1
--- minutes = minutes@1 select tb, n, top
+-- minutes@1: aggregate TUMBLE(60 AS tb) on update by () from tcp, sub-aggregated, level 1
+-- minutes = minutes@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -8,8 +8,8 @@
 SELECT srcIP, COUNT(*) AS n, SUM(len) AS bytes FROM tcp GROUP BY srcIP
 
 --plan
--- totals@1: aggregate UNBOUNDED on update by (srcIP) from tcp, level 1
--- totals = totals@1 select srcIP, n, bytes
+-- totals@1: aggregate UNBOUNDED on update by (srcIP) from tcp, sub-aggregated, level 1
+-- totals = totals@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

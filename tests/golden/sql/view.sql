@@ -13,10 +13,10 @@ FROM flows
 GROUP BY tb, srcIP
 
 --plan
--- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, level 1
--- heavy_flows@1: aggregate TUMBLE(1 AS tb) by (srcIP) from flows@1 select tb, srcIP, destIP, cnt, level 2
--- flows = flows@1 select tb, srcIP, destIP, cnt
--- heavy_flows = heavy_flows@1 select tb, srcIP, max_cnt
+-- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, sub-aggregated, level 1
+-- heavy_flows@1: aggregate TUMBLE(1 AS tb) by (srcIP) from flows@1, sub-aggregated, level 2
+-- flows = flows@1
+-- heavy_flows = heavy_flows@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

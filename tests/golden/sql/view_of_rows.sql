@@ -12,10 +12,10 @@ SELECT tb, COUNT(DISTINCT srcIP) AS n FROM large GROUP BY time/60 AS tb
 SELECT tb, MAX(len) AS len FROM large GROUP BY time/60 AS tb
 
 --plan
--- sources@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 80 select time, srcIP, len, level 1
--- top@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 80 select time, srcIP, len, level 1
+-- sources@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 80 select time, srcIP, len, sub-aggregated, level 1
+-- top@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 80 select time, srcIP, len, sub-aggregated, level 1
 -- large = tcp where len >= 80 select time, srcIP, len
--- sources = sources@1 select tb, n
+-- sources = sources@1
 -- top = top@1 select tb, "MAX(len)" AS len
 
 --input tcp

@@ -9,7 +9,7 @@ SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp GROUP BY time/60 AS tb, s
 SELECT tb, srcIP FROM (SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp GROUP BY time/60 AS tb, srcIP) WHERE mean > 100
 
 --plan
--- mean@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
+-- mean@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
 -- mean = mean@1 select tb, srcIP, "SUM(len)" // "COUNT(*)" AS mean
 -- busy = mean@1 select tb, srcIP, "SUM(len)" // "COUNT(*)" AS mean where mean > 100 select tb, srcIP
 

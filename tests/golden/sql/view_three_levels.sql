@@ -14,12 +14,12 @@ SELECT tb, srcIP, MAX(cnt) AS max_cnt FROM flows GROUP BY tb, srcIP
 SELECT period, SUM(max_cnt) AS total, COUNT(*) AS n FROM heavy_flows GROUP BY tb/2 AS period
 
 --plan
--- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, level 1
--- heavy_flows@1: aggregate TUMBLE(1 AS tb) by (srcIP) from flows@1 select tb, srcIP, destIP, cnt, level 2
--- periods@1: aggregate TUMBLE(2 AS period) by () from heavy_flows@1 select tb, srcIP, max_cnt, level 3
--- flows = flows@1 select tb, srcIP, destIP, cnt
--- heavy_flows = heavy_flows@1 select tb, srcIP, max_cnt
--- periods = periods@1 select period, total, n
+-- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, sub-aggregated, level 1
+-- heavy_flows@1: aggregate TUMBLE(1 AS tb) by (srcIP) from flows@1, sub-aggregated, level 2
+-- periods@1: aggregate TUMBLE(2 AS period) by () from heavy_flows@1, sub-aggregated, level 3
+-- flows = flows@1
+-- heavy_flows = heavy_flows@1
+-- periods = periods@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -6,8 +6,8 @@
 SELECT tb, COUNT(*) AS n, MIN(time) AS first FROM s GROUP BY time/10 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(10 AS tb) by () from s, level 1
--- q = q@1 select tb, n, first
+-- q@1: aggregate TUMBLE(10 AS tb) by () from s, sub-aggregated, level 1
+-- q = q@1
 
 --input s
 -- time

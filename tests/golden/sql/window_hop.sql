@@ -6,7 +6,7 @@
 SELECT window_start, srcIP, COUNT(*) AS n FROM tcp GROUP BY HOP(time, 60, 30), srcIP
 
 --plan
--- q@1: aggregate HOP(60, 30) by (srcIP) from tcp, level 1
+-- q@1: aggregate HOP(60, 30) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 select window_start, srcIP, n
 
 --input tcp

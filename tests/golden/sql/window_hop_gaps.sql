@@ -6,8 +6,8 @@
 SELECT window_start, window_end, COUNT(*) AS n FROM tcp GROUP BY HOP(time, 10, 60)
 
 --plan
--- q@1: aggregate HOP(10, 60) by () from tcp, level 1
--- q = q@1 select window_start, window_end, n
+-- q@1: aggregate HOP(10, 60) by () from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -8,8 +8,8 @@ FROM tcp
 GROUP BY time/60 AS tb, srcIP, destIP
 
 --plan
--- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, level 1
--- flows = flows@1 select tb, srcIP, destIP, cnt, bytes
+-- flows@1: aggregate TUMBLE(60 AS tb) by (srcIP, destIP) from tcp, sub-aggregated, level 1
+-- flows = flows@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

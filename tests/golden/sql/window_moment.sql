@@ -7,8 +7,8 @@ SELECT tb, srcIP, COUNT(*) AS n, SUM(len) AS bytes
 FROM tcp GROUP BY time AS tb, srcIP
 
 --plan
--- q@1: aggregate TUMBLE(1 AS tb) by (srcIP) from tcp, level 1
--- q = q@1 select tb, srcIP, n, bytes
+-- q@1: aggregate TUMBLE(1 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

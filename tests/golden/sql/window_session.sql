@@ -6,7 +6,7 @@
 SELECT srcIP, window_start, window_end, COUNT(*) AS n FROM tcp GROUP BY SESSION(time, 30), srcIP
 
 --plan
--- q@1: aggregate SESSION(30) by (srcIP) from tcp, level 1
+-- q@1: aggregate SESSION(30) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 select srcIP, window_start, window_end, n
 
 --input tcp

@@ -6,7 +6,7 @@
 SELECT k, window_start, window_end, SUM(v) AS total FROM s GROUP BY SESSION(time, 10), k
 
 --plan
--- q@1: aggregate SESSION(10) by (k) from s, level 1
+-- q@1: aggregate SESSION(10) by (k) from s, sub-aggregated, level 1
 -- q = q@1 select k, window_start, window_end, total
 
 --input s

@@ -6,7 +6,7 @@
 SELECT window_end, srcIP, AVG(len) AS mean FROM tcp GROUP BY window(time, 60), srcIP
 
 --plan
--- q@1: aggregate TUMBLE(60) by (srcIP) from tcp, level 1
+-- q@1: aggregate TUMBLE(60) by (srcIP) from tcp, sub-aggregated, level 1
 -- q = q@1 select window_end, srcIP, mean
 
 --input tcp

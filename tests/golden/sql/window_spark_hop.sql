@@ -6,7 +6,7 @@
 SELECT window_start, COUNT(*) AS n FROM tcp GROUP BY window(time, 60, 20)
 
 --plan
--- q@1: aggregate HOP(60, 20) by () from tcp, level 1
+-- q@1: aggregate HOP(60, 20) by () from tcp, sub-aggregated, level 1
 -- q = q@1 select window_start, n
 
 --input tcp

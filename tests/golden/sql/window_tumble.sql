@@ -8,8 +8,8 @@ FROM tcp
 GROUP BY TUMBLE(time, 60), srcIP
 
 --plan
--- q@1: aggregate TUMBLE(60) by (srcIP) from tcp, level 1
--- q = q@1 select window_start, window_end, srcIP, largest
+-- q@1: aggregate TUMBLE(60) by (srcIP) from tcp, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

@@ -7,8 +7,8 @@ WITH large AS (SELECT * FROM tcp WHERE len >= 100)
 SELECT tb, COUNT(*) AS n FROM large GROUP BY time/60 AS tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 100 select time, srcIP, destIP, len, flags, level 1
--- q = q@1 select tb, n
+-- q@1: aggregate TUMBLE(60 AS tb) by () from tcp where len >= 100, sub-aggregated, level 1
+-- q = q@1
 
 --input tcp
 -- time | srcIP | destIP | len | flags

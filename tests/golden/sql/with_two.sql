@@ -8,9 +8,9 @@ WITH minutes AS (SELECT tb, srcIP, SUM(len) AS bytes FROM tcp GROUP BY time/60 A
 SELECT tb, COUNT(*) AS n, MAX(bytes) AS top FROM busy GROUP BY tb
 
 --plan
--- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, level 1
--- q@2: aggregate TUMBLE(1 AS tb) by () from q@1 select tb, srcIP, bytes where bytes > 90 select tb, bytes, level 2
--- q = q@2 select tb, n, top
+-- q@1: aggregate TUMBLE(60 AS tb) by (srcIP) from tcp, sub-aggregated, level 1
+-- q@2: aggregate TUMBLE(1 AS tb) by () from q@1 where bytes > 90 select tb, bytes, sub-aggregated, level 2
+-- q = q@2
 
 --input tcp
 -- time | srcIP | destIP | len | flags

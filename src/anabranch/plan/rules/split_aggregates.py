@@ -10,13 +10,14 @@ from dataclasses import replace
 
 from anabranch.language.graph import Aggregate
 from anabranch.plan.draft import Aims, Draft
+from anabranch.plan.subquery import BY_LANE
 
 
 def split_aggregates(draft: Draft, aims: Aims) -> Draft:
     """The draft with every aggregate marked whose senders may sub-aggregate."""
     for subquery in draft.subqueries.values():
         below = draft.below(subquery)
-        received = draft.reads_streams(subquery) or any(
+        received = (draft.reads_streams(subquery) and subquery.spread != BY_LANE) or any(
             part.home != subquery.home for part in below
         )
         aggregates = isinstance(subquery.node, Aggregate)
