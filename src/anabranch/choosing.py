@@ -67,6 +67,7 @@ class Choosing:
             only=self.permitted,
             skew=lambda chosen: skew_on_sample(chosen, rows, partitions, self.sites),
             sites=self.sites,
+            central=self.settings.central,
         )
         if run is None:
             self._known[key] = choice

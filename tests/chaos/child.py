@@ -31,11 +31,12 @@ GAP = 25
 QUERIES = ("flows", "visits", "recent", "live", "peaks", "big")
 
 
-def register(place: Session, source: Path, naps: float = 0.0) -> None:
+def register(place: Session, source: Path, naps: float = 0.0, lanes: int = 0) -> None:
     """Several kinds of state: windows, sessions, histories, updates, a query over a query, none."""
     rows = place.stream(
         "rows", path=source, format="parquet", ordered="time", lateness=LATENESS,
         schema={"time": "int64", "k": "string", "v": "int64"}, on_late="dead-letter",
+        partitioned_by=["k"] if lanes else [],
     )  # fmt: skip
     tb = (col("time") // 20).alias("tb")
     total = sum_("v") if not naps else _slow_sum(naps)("v")
@@ -86,7 +87,11 @@ def _slow_sum(naps: float) -> UserAggregate:
 
 
 def open_session(spec: dict[str, Any]) -> Session:
-    settings = {"fsync": False, "max_files_per_epoch": 1, **spec.get("settings", {})}
+    settings = {
+        "fsync": False,
+        "max_files_per_epoch": spec.get("lanes") or 1,
+        **spec.get("settings", {}),
+    }
     if spec["engine"] == "twin":
         return Session.in_process(spec.get("sites", 3), settings)
     from anabranch.engine.local import local_spark
@@ -125,7 +130,7 @@ def await_executors(handle: list[Run]) -> None:
 def main(spec: dict[str, Any]) -> None:
     root = Path(spec["root"])
     place = open_session(spec)
-    register(place, root / "in", spec.get("naps", 0.0))
+    register(place, root / "in", spec.get("naps", 0.0), spec.get("lanes", 0))
 
     if spec.get("kill_at_change"):
         kill_at_change(spec["kill_at_change"])

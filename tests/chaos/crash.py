@@ -36,8 +36,11 @@ SHORT_LIVED = dict.fromkeys(
 Meddler = Callable[[subprocess.Popen[str], dict[str, Any]], None]
 
 
-def make_input(folder: Path, seed: int, files: int, rows: int = 2000) -> None:
-    """Files of 20 seconds each, out of order within the lateness; a few rows are far too late."""
+def make_input(folder: Path, seed: int, files: int, lanes: int = 0, rows: int = 2000) -> None:
+    """Files of 20 seconds each, out of order within the lateness; a few rows are far too late.
+
+    With lanes, each file comes in so many parts, each in a folder of its own, and a key in one of them.
+    """
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     for number in range(files):
@@ -46,9 +49,13 @@ def make_input(folder: Path, seed: int, files: int, rows: int = 2000) -> None:
         keys = random.integers(0, rows * 2, rows)
         frame = pl.DataFrame({"time": times, "k": keys, "v": random.integers(0, 1000, rows)})
         named = pl.when(pl.col("k") % 101 == 0).then(None).otherwise(pl.format("key-{}", "k"))
-        path = folder / f"{number:04d}.parquet"
-        frame.with_columns(k=named).write_parquet(path)
-        os.utime(path, ns=(number * 10**9, number * 10**9))
+        frame = frame.with_columns(k=named, lane=named.hash() % max(lanes, 1))
+        for lane in range(max(lanes, 1)):
+            path = folder / (f"lane-{lane}" if lanes else "") / f"{number:04d}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            # The hash of NULL is a number too: rows without a key are in one lane like all others
+            frame.filter(pl.col("lane") == lane).drop("lane").write_parquet(path)
+            os.utime(path, ns=(number * 10**9, number * 10**9))
 
 
 ORACLE = {
@@ -87,8 +94,9 @@ class Truth:
                 f"""
                 CREATE TABLE everything AS
                 SELECT time, k, v, parse_filename(filename, true)::BIGINT AS file,
-                       file_row_number AS nth
-                FROM read_parquet('{folder}/*.parquet', filename=true, file_row_number=true);
+                       file_row_number + 1000000 * coalesce(
+                           try_cast(regexp_extract(filename, 'lane-([0-9]+)', 1) AS BIGINT), 0) AS nth
+                FROM read_parquet('{folder}/**/*.parquet', filename=true, file_row_number=true);
                 CREATE TABLE marks AS
                 SELECT file, MAX(MAX(time)) OVER (ORDER BY file ROWS BETWEEN UNBOUNDED PRECEDING
                                                   AND 1 PRECEDING) - {child.LATENESS} AS mark
@@ -123,7 +131,7 @@ class Crashing:
     def __post_init__(self) -> None:
         print(f"seed {self.seed}")
         self.watchdog = threading.Timer(0, int)
-        make_input(self.root / "in", self.seed, self.files)
+        make_input(self.root / "in", self.seed, self.files, self.options.get("lanes", 0))
         self.truth = Truth(self.root / "in")
 
     @property

@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from crash import Crashing
 
+from anabranch.state.place import place
+from anabranch.state.store import read_latest
+
 pytestmark = pytest.mark.chaos
 
 STEPS = ("begin", "before-tasks", "before-commit", "after-commit", "after-publish")
@@ -37,6 +40,17 @@ def test_killed_at_a_step(tmp_path: Path, step: str) -> None:
 @pytest.mark.parametrize("seed", [11, 12, 13, 14, 15, 16])
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES), kills=6)
+
+
+@pytest.mark.parametrize("strategy", ["subquery", "operator", "query"])
+def test_killed_with_a_stream_in_lanes(tmp_path: Path, strategy: str) -> None:
+    """Rows stay in the lanes they come in, whoever reads them after the kill."""
+    settings = {"strategy": strategy}
+    crashing = Crashing(tmp_path, 41, 6, options={"lanes": 3, "settings": settings})
+    kill_at_random(crashing, kills=4)
+    last = read_latest(place(str(crashing.checkpoint)))
+    assert last is not None
+    assert len(last.streams["rows"].lanes) == (3 if strategy == "subquery" else 0)
 
 
 @pytest.mark.parametrize("seed", [21, 22])

@@ -7,7 +7,10 @@ keys that are columns, masks, quotients and prefixes of others, so that some set
 
 from __future__ import annotations
 
+import os
+import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -16,6 +19,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from anabranch import Session
+from anabranch.language.expression import Expression, Named
+from anabranch.operators.stateless import compute
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.routing.hashing import hash_columns
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.sources import EpochSource
 
@@ -139,9 +146,10 @@ def packets(seed: int, rows: int) -> pl.DataFrame:
     sites=st.sampled_from([1, 2, 3, 5]),
     pick=st.integers(0, 20),
     central=st.booleans(),
+    lanes=st.sampled_from([0, 0, 3]),
 )
 def test_equal_at_two_partitionings(
-    made: QuerySet, seed: int, rows: int, sites: int, pick: int, central: bool
+    made: QuerySet, seed: int, rows: int, sites: int, pick: int, central: bool, lanes: int
 ) -> None:
     note(made.ours())
     data = packets(seed, rows)
@@ -150,36 +158,63 @@ def test_equal_at_two_partitionings(
         for query in made.queries:
             duck.execute(f"CREATE VIEW {query.name} AS {query.theirs}")
         expected = {query.name: duck.sql(f"FROM {query.name}").pl() for query in made.queries}
-    candidates = [
-        candidate.partitioning
-        for candidate in session(made, data, sites).partitioning().parts[0].candidates
-    ]
-    first = pick % len(candidates)
-    for at in {first, (first + 1) % len(candidates)}:
-        note(f"partitioned by {candidates[at]}")
-        run_at(made, data, sites, {"central": central}, at, expected)
-    if len(candidates) == 1:
-        run_at(made, data, sites, {"strategy": "query"}, None, expected)
+    known = session(made, [data], sites).partitioning().parts[0].candidates
+    first = pick % len(known)
+    for at in {first, (first + 1) % len(known)}:
+        chosen = known[at].partitioning
+        note(f"partitioned by {chosen}")
+        if lanes and chosen.axes:
+            with tempfile.TemporaryDirectory() as folder:
+                write_lanes(data, Path(folder), lanes, chosen.terms("tcp"))
+                terms = chosen.terms("tcp")
+                here = session(made, folder, sites, partitioned_by=terms, central=central)
+                run_at(here, made, chosen, expected)
+        else:
+            run_at(session(made, cut(data), sites, central=central), made, chosen, expected)
+    if len(known) == 1:
+        run_at(session(made, cut(data), sites, strategy="query"), made, None, expected)
 
 
-def session(made: QuerySet, data: pl.DataFrame, sites: int, **given: object) -> Session:
-    made_here = Session.in_process(sites, {"fsync": False, "partitions_per_site": 4, **given})
-    size = max(1, data.height // 3)
-    frames = list(data.iter_slices(size))
-    made_here.stream("tcp", EpochSource(frames), ordered="time")
+def cut(data: pl.DataFrame) -> list[pl.DataFrame]:
+    """The rows of each epoch."""
+    return list(data.iter_slices(max(1, data.height // 3)))
+
+
+def write_lanes(
+    data: pl.DataFrame, folder: Path, lanes: int, terms: tuple[Expression, ...]
+) -> None:
+    """An epoch is one file in each lane."""
+    named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
+    for epoch, rows in enumerate(cut(data)):
+        number = hash_columns(compute(rows, named).get_columns(), rows.height) % np.uint64(lanes)
+        for lane in range(lanes):
+            path = folder / str(lane) / f"{epoch}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            rows.filter(pl.Series(number == lane)).write_parquet(path)
+            os.utime(path, (epoch, epoch))
+
+
+def session(
+    made: QuerySet, source: list[pl.DataFrame] | str, sites: int,
+    partitioned_by: tuple[Expression, ...] = (), **given: object,
+) -> Session:  # fmt: skip
+    """A session over frames, or over a folder of lanes."""
+    settings = {"fsync": False, "partitions_per_site": 4, "max_files_per_epoch": 3, **given}
+    here = Session.in_process(sites, settings)
+    if isinstance(source, str):
+        here.stream("tcp", path=source, ordered="time", partitioned_by=partitioned_by)
+    else:
+        here.stream("tcp", EpochSource(source), ordered="time")
     for query in made.queries:
-        made_here.query(query.name, query.ours)
-    return made_here
+        here.query(query.name, query.ours)
+    return here
 
 
 def run_at(
-    made: QuerySet, data: pl.DataFrame, sites: int, given: dict[str, object], candidate: int | None,
-    expected: dict[str, pl.DataFrame],
-) -> None:  # fmt: skip
-    """Runs the set with a candidate as the only permitted partitioning, and compares all results."""
-    here = session(made, data, sites, **given)
-    if candidate is not None:
-        chosen = here.partitioning().parts[0].candidates[candidate].partitioning
+    here: Session, made: QuerySet, chosen: PartitioningSet | None, expected: dict[str, pl.DataFrame]
+) -> None:
+    """Runs the set with one permitted partitioning, and compares all results."""
+    if chosen is not None:
         here.permit({stream: chosen.terms(stream) for stream in chosen.streams})
         assert here.partitioning().partitioning == chosen
     run = here.start(sinks={query.name: "memory" for query in made.queries}, at_end="close")

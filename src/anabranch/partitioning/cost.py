@@ -1,9 +1,10 @@
 """What a partitioning set costs: the most data any one site must receive in an epoch.
 
-The model: rows of nodes that the set suits stay where they are made, and are brought together where
-the last of these nodes ends, so that one site receives its output. A node that the set does not suit
-has its whole input brought together. What already is where it is needed costs nothing. Rates are
-measured elsewhere; `assume` fills in what is not measured yet.
+There are two forms of plans. In the central form, that of the paper, rows of nodes that the set suits stay
+where they are made, and are brought together where the last of these nodes ends, so that one site
+receives its output; a node that the set does not suit has its whole input brought together. In the
+partitioned form nothing is brought together: the input of a node that is not there already is exchanged,
+and each site receives its share. Rates are measured elsewhere; `assume` fills in what is not measured yet.
 """
 
 from __future__ import annotations
@@ -124,14 +125,49 @@ def plan_cost(
     return PlanCost(received, suited, frozenset(tree.needs.keys() - suited))
 
 
+def partitioned_cost(
+    tree: NeedTree, suited: frozenset[str], sent: Mapping[str, float], at_home: frozenset[str],
+    sites: int,
+) -> PlanCost:  # fmt: skip
+    """What every node makes each site receive, in the partitioned form.
+
+    `at_home` are the streams that come partitioned by just the set: nothing of them is exchanged.
+    """
+    spread = set(tree.streams)
+    for name in tree.needs:
+        if name in suited and spread.issuperset(tree.inputs[name]):
+            spread.add(name)
+    # Selections run where their rows are: what comes through them comes from below
+    here = set(at_home)
+    received: dict[str, float] = {}
+    for name, need in tree.needs.items():
+        inputs = tree.inputs[name]
+        if not need.stateful:
+            received[name] = 0.0
+            if here.issuperset(inputs):
+                here.add(name)
+            continue
+        stays = here if name in spread else frozenset()
+        received[name] = sum(sent[part] for part in inputs if part not in stays) / sites
+        if name in spread:
+            here.add(name)
+    suited = frozenset(spread - set(tree.streams))
+    return PlanCost(received, suited, frozenset(tree.needs.keys() - suited))
+
+
+def comes_so(partitioning: PartitioningSet, given: PartitioningSet) -> frozenset[str]:
+    """The streams that come partitioned by just this set, and meet no other in it."""
+    return frozenset(
+        stream
+        for stream in given.streams & partitioning.streams
+        if given.restricted((stream,)) == partitioning.restricted((stream,))
+    )
+
+
 def exchanged_by(partitioning: PartitioningSet, given: PartitioningSet) -> frozenset[str]:
     """The streams that come partitioned, but otherwise than by this set.
 
     Axes count, not terms: streams that must meet are hashed by one function, which the ways they
     come need not have in common.
     """
-    return frozenset(
-        stream
-        for stream in given.streams & partitioning.streams
-        if given.restricted((stream,)) != partitioning.restricted((stream,))
-    )
+    return given.streams & partitioning.streams - comes_so(partitioning, given)

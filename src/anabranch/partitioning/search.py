@@ -16,7 +16,15 @@ from dataclasses import dataclass, field, replace
 
 from anabranch.errors import PlanningError
 from anabranch.partitioning.choice import Candidate, Choice, Part
-from anabranch.partitioning.cost import PlanCost, Rates, bytes_out, exchanged_by, plan_cost
+from anabranch.partitioning.cost import (
+    PlanCost,
+    Rates,
+    bytes_out,
+    comes_so,
+    exchanged_by,
+    partitioned_cost,
+    plan_cost,
+)
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import largest, reconcile, suits
 from anabranch.partitioning.tree import NeedTree
@@ -41,8 +49,9 @@ def search(
     only: Sequence[PartitioningSet] | None = None,
     skew: Callable[[PartitioningSet], float] = lambda _: 1.0,
     sites: int = 1,
+    central: bool = True,
 ) -> Choice:
-    """The best partitioning of the streams for a whole query set.
+    """The best partitioning of the streams for a whole query set, in the central or partitioned form.
 
     `given` is how streams come partitioned already, which saves their exchange; with `only`, no
     other sets are possible than these and the given one. `skew` estimates how unevenly a set
@@ -57,7 +66,7 @@ def search(
     for streams in _meeting(tree):
         here = (given or PartitioningSet()).restricted(streams)
         permitted = None if only is None else [some.restricted(streams) for some in only]
-        search = _Search(tree.restricted(streams), sent, here, sites)
+        search = _Search(tree.restricted(streams), sent, here, sites, central)
         candidates = search.run(permitted)
         ranked, reason = _rank(candidates, skew)
         parts.append(Part(tuple(sorted(streams)), ranked, reason, search.complete))
@@ -91,6 +100,7 @@ class _Search:
     sent: Mapping[str, float]
     given: PartitioningSet
     sites: int
+    central: bool
     found: dict[PartitioningSet, Candidate] = field(default_factory=dict)
     complete: bool = True
 
@@ -146,6 +156,9 @@ class _Search:
 
     def _cost(self, partitioning: PartitioningSet) -> PlanCost:
         suited = frozenset(name for name in self.tree.needs if self._suits(partitioning, name))
+        if not self.central:
+            at_home = comes_so(partitioning, self.given)
+            return partitioned_cost(self.tree, suited, self.sent, at_home, self.sites)
         moved = exchanged_by(partitioning, self.given)
         return plan_cost(self.tree, suited, self.sent, moved, self.sites)
 

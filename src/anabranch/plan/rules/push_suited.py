@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anabranch.partitioning.choice import Part
+from anabranch.partitioning.cost import comes_so
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import NodeNeed, need_of
@@ -59,4 +60,4 @@ def _comes_so(part: Part, chosen: PartitioningSet, given: PartitioningSet) -> bo
 
     Lanes of several streams have nothing to do with each other, even if their sets look alike.
     """
-    return len(part.streams) == 1 and bool(chosen.axes) and given.restricted(part.streams) == chosen
+    return len(part.streams) == 1 and comes_so(chosen, given).issuperset(part.streams)
