@@ -17,8 +17,9 @@ from typer.testing import CliRunner, Result
 
 import anabranch
 from anabranch.cli import app
-from anabranch.observe.terminal import bar, in_bytes, picture, sparkline
+from anabranch.observe.terminal import bar, picture, sparkline
 from anabranch.observe.totals import Totals
+from anabranch.partitioning.amount import in_bytes
 from anabranch.sources.generate import Generator
 
 SPEC = """\

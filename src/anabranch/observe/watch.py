@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self, TextIO
 
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
-from anabranch.observe.terminal import in_bytes
+from anabranch.partitioning.amount import in_bytes
 from anabranch.observe.totals import Totals
 
 POLL_SECONDS = 0.2

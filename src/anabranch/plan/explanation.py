@@ -1,0 +1,243 @@
+"""All there is to say about a plan, before any form is given to it: text, JSON and drawing say the same.
+
+Expected figures follow from the rates that the partitioning was chosen by; measured ones are those of
+a run's newest manifest, and stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from anabranch.language.graph import Node
+from anabranch.partitioning.choice import Choice
+from anabranch.partitioning.flow import Flow
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.term import text_of
+from anabranch.partitioning.tree import NeedTree, needs_of
+from anabranch.plan.measured import Measured, Work, measured_by
+from anabranch.plan.subquery import BY_LANE, EVENLY, Output, Path, Plan, StreamPlan, Subquery
+from anabranch.state.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Rows on their way from a stream or subquery to a subquery or an output."""
+
+    path: Path
+    exchange: bool
+    """Whether rows go from one site to another."""
+    expected: Flow | None = None
+    measured: Flow | None = None
+    """What a run has counted, where it can be told apart from what comes along other paths."""
+
+    @property
+    def origin(self) -> str:
+        return self.path.origin
+
+    @property
+    def best(self) -> Flow | None:
+        return self.measured or self.expected
+
+
+@dataclass(frozen=True)
+class StreamPart:
+    """A stream: how it is read and how much is expected of it."""
+
+    plan: StreamPlan
+    source: str
+    """How it is read, in words."""
+    given: tuple[str, ...]
+    """What it comes partitioned by."""
+    expected: Flow | None
+    measured: Flow | None
+    late_rows: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+
+@dataclass(frozen=True)
+class SubqueryPart:
+    """A subquery: where it runs, what it reads and what it yields."""
+
+    subquery: Subquery
+    edges: tuple[Edge, ...]
+    expected: Flow | None
+    """What it yields."""
+    work: Work | None
+
+    @property
+    def name(self) -> str:
+        return self.subquery.name
+
+    @property
+    def opens(self) -> bool:
+        """Whether the exchange is its own."""
+        return self.subquery.home == self.name
+
+    @property
+    def set_text(self) -> str:
+        """What its rows are partitioned by."""
+        if self.subquery.spread == EVENLY:
+            return "nothing: rows are spread evenly"
+        return ", ".join(map(text_of, self.subquery.terms)) or "nothing: there is a single group"
+
+
+@dataclass(frozen=True)
+class OutputPart:
+    """The results of a query, and where they go."""
+
+    output: Output
+    edges: tuple[Edge, ...]
+    sink: str | None
+    expected: Flow | None
+    rows: float | None
+    """Rows an epoch that a run has counted."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A plan with its reasons and figures."""
+
+    streams: tuple[StreamPart, ...]
+    subqueries: tuple[SubqueryPart, ...]
+    """Lower levels first, then in the order of the plan; after those they read."""
+    outputs: tuple[OutputPart, ...]
+    choice: Choice
+    sites: int
+    partitions: int
+    strategy: str
+    central: bool = False
+    measured: Measured | None = None
+    better: PartitioningSet | None = None
+    """What would be chosen with the measured rates, if that is another set."""
+    sinks_known: bool = False
+
+    def level(self, number: int) -> list[SubqueryPart]:
+        return [part for part in self.subqueries if part.subquery.level == number]
+
+    @property
+    def levels(self) -> list[int]:
+        return sorted({part.subquery.level for part in self.subqueries})
+
+
+@dataclass(frozen=True)
+class Background:
+    """What a plan does not know of itself."""
+
+    sites: int
+    partitions: int
+    strategy: str
+    central: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)
+    given: PartitioningSet = field(default_factory=PartitioningSet)
+    sinks: Mapping[str, str] | None = None
+
+
+def explanation_of(
+    plan: Plan, queries: Mapping[str, Node], choice: Choice, known: Background,
+    run: Manifest | None = None, better: PartitioningSet | None = None,
+) -> Explanation:  # fmt: skip
+    """The plan with all that is known about it; `choice` is that which the plan was made by."""
+    measured = measured_by(run) if run is not None else None
+    maker = _Maker(plan, needs_of(queries), choice.flows, measured)
+    parts = sorted(plan.subqueries.values(), key=lambda part: part.level)
+    return Explanation(
+        streams=tuple(
+            StreamPart(
+                stream, known.sources.get(name, ""), tuple(map(text_of, known.given.terms(name))),
+                choice.flows.get(name), measured.streams.get(name) if measured else None,
+                measured.late_rows.get(name, 0) if measured else 0,
+            )
+            for name, stream in plan.streams.items()
+        ),
+        subqueries=tuple(maker.subquery(part) for part in parts),
+        outputs=tuple(
+            maker.output(output, queries[output.query], (known.sinks or {}).get(output.query))
+            for output in plan.outputs
+        ),
+        choice=choice,
+        sites=run.sites if run is not None else known.sites,
+        partitions=known.partitions,
+        strategy=known.strategy,
+        central=known.central,
+        measured=measured,
+        better=better,
+        sinks_known=known.sinks is not None,
+    )  # fmt: skip
+
+
+@dataclass
+class _Maker:
+    plan: Plan
+    tree: NeedTree
+    flows: Mapping[str, Flow]
+    measured: Measured | None
+    named: dict[str, str] = field(init=False)
+    """The need of each signature: names differ where every operator is a subquery."""
+
+    def __post_init__(self) -> None:
+        self.named = {node.signature: name for name, node in self.tree.nodes.items()}
+
+    def flow(self, node: Node) -> Flow | None:
+        return self.flows.get(self.named.get(node.signature, getattr(node, "name", "")))
+
+    def subquery(self, subquery: Subquery) -> SubqueryPart:
+        work = self.measured.work.get(subquery.name) if self.measured else None
+        crosses = [self._crosses(subquery, path) for path in subquery.paths]
+        expected = self._expected(subquery.paths, self._input(subquery))
+        edges = tuple(
+            Edge(path, crossing, flow, _own(work, subquery, crosses, crossing))
+            for path, crossing, flow in zip(subquery.paths, crosses, expected, strict=True)
+        )
+        return SubqueryPart(subquery, edges, self.flow(subquery.node), work)
+
+    def _crosses(self, subquery: Subquery, path: Path) -> bool:
+        origin = self.plan.subqueries.get(path.origin)
+        if origin is None:
+            return subquery.spread != BY_LANE
+        return origin.level != subquery.level
+
+    def _input(self, subquery: Subquery) -> Flow | None:
+        """What it takes in along all its paths."""
+        flows = [self.flow(node) for node in subquery.node.inputs]
+        known = [flow for flow in flows if flow is not None]
+        if not flows or len(known) < len(flows):
+            return None
+        rows, size = sum(flow.rows for flow in known), sum(flow.bytes for flow in known)
+        return Flow(rows, size, known[0].basis)
+
+    def _expected(self, paths: tuple[Path, ...], whole: Flow | None) -> list[Flow | None]:
+        """The flow along each of several paths: parts of a union in proportion to their origins."""
+        if whole is None or len(paths) == 1:
+            return [whole] * len(paths)
+        origins = [self._origin(path.origin) for path in paths]
+        if any(flow is None for flow in origins):
+            return [None] * len(paths)
+        rows = [flow.rows for flow in origins if flow is not None]
+        return [whole.share(count / sum(rows) if sum(rows) else 0.0) for count in rows]
+
+    def _origin(self, name: str) -> Flow | None:
+        subquery = self.plan.subqueries.get(name)
+        return self.flow(subquery.node) if subquery else self.flows.get(name)
+
+    def output(self, output: Output, node: Node, sink: str | None) -> OutputPart:
+        whole = self.flow(node)
+        rows = self.measured.results.get(output.query, 0.0) if self.measured else None
+        edges = tuple(
+            Edge(path, False, flow)
+            for path, flow in zip(output.paths, self._expected(output.paths, whole), strict=True)
+        )
+        return OutputPart(output, edges, sink, whole, rows)
+
+
+def _own(
+    work: Work | None, subquery: Subquery, crosses: list[bool], crossing: bool
+) -> Flow | None:
+    """What a run has counted along one path; received rows are not counted by where they are from."""
+    if work is None or crosses.count(crossing) != 1:
+        return None
+    through = crossing or subquery.spread == BY_LANE and not work.local.rows
+    return work.received if through else work.local
