@@ -24,7 +24,7 @@ from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, differences
+from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
 from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
@@ -76,12 +76,7 @@ class Checkpoint:
         )
 
     def _refuse_other(self, manifest: Manifest) -> None:
-        found = differences(manifest.identity, self.plan.identity)
-        if found:
-            raise StateError(
-                f"The checkpoint '{self.options.root}' belongs to another query set: "
-                f"{'; '.join(found)}. Use another checkpoint folder for the new query set."
-            )
+        refuse_other(manifest, self.plan.identity, f"The checkpoint '{self.options.root}'")
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
         """The map of each exchange; spread anew if the number of sites is another one now."""

@@ -16,7 +16,7 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
 from anabranch.partitioning.tree import NeedTree, needs_of
 from anabranch.plan.measured import Measured, Work, measured_by
-from anabranch.plan.subquery import BY_LANE, EVENLY, Output, Path, Plan, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, Output, Path, Plan, StreamPlan, Subquery
 from anabranch.state.manifest import Manifest
 
 
@@ -27,6 +27,8 @@ class Edge:
     path: Path
     exchange: bool
     """Whether rows go from one site to another."""
+    lane: bool = False
+    """Whether they need not because the stream comes partitioned as it should be."""
     expected: Flow | None = None
     measured: Flow | None = None
     """What a run has counted, where it can be told apart from what comes along other paths."""
@@ -34,6 +36,10 @@ class Edge:
     @property
     def origin(self) -> str:
         return self.path.origin
+
+    def stays(self, home: str) -> str:
+        """Where rows stay that are not exchanged."""
+        return "in its lanes" if self.lane else f"on the partitions of {home}"
 
     @property
     def best(self) -> Flow | None:
@@ -78,11 +84,24 @@ class SubqueryPart:
         return self.subquery.home == self.name
 
     @property
-    def set_text(self) -> str:
-        """What its rows are partitioned by."""
-        if self.subquery.spread == EVENLY:
-            return "nothing: rows are spread evenly"
-        return ", ".join(map(text_of, self.subquery.terms)) or "nothing: there is a single group"
+    def terms(self) -> str:
+        return ", ".join(map(text_of, self.subquery.terms))
+
+    @property
+    def single(self) -> bool:
+        """Whether all its rows belong together."""
+        return not self.subquery.terms and self.subquery.spread == BY_TERMS
+
+    @property
+    def partitioned(self) -> str:
+        if self.terms:
+            return f"partitioned by {self.terms}"
+        return "a single group" if self.single else "spread evenly"
+
+    @property
+    def sent(self) -> str:
+        """How an exchange brings rows to it."""
+        return f"by {self.terms}" if self.terms else "to one site" if self.single else "evenly"
 
 
 @dataclass(frozen=True)
@@ -109,7 +128,6 @@ class Explanation:
     sites: int
     partitions: int
     strategy: str
-    central: bool = False
     measured: Measured | None = None
     better: PartitioningSet | None = None
     """What would be chosen with the measured rates, if that is another set."""
@@ -130,7 +148,6 @@ class Background:
     sites: int
     partitions: int
     strategy: str
-    central: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
     given: PartitioningSet = field(default_factory=PartitioningSet)
     sinks: Mapping[str, str] | None = None
@@ -162,7 +179,6 @@ def explanation_of(
         sites=run.sites if run is not None else known.sites,
         partitions=known.partitions,
         strategy=known.strategy,
-        central=known.central,
         measured=measured,
         better=better,
         sinks_known=known.sinks is not None,
@@ -189,7 +205,7 @@ class _Maker:
         crosses = [self._crosses(subquery, path) for path in subquery.paths]
         expected = self._expected(subquery.paths, self._input(subquery))
         edges = tuple(
-            Edge(path, crossing, flow, _own(work, subquery, crosses, crossing))
+            Edge(path, crossing, self._lane(subquery, path), flow, _own(work, subquery, crosses, crossing))
             for path, crossing, flow in zip(subquery.paths, crosses, expected, strict=True)
         )
         return SubqueryPart(subquery, edges, self.flow(subquery.node), work)
@@ -199,6 +215,9 @@ class _Maker:
         if origin is None:
             return subquery.spread != BY_LANE
         return origin.level != subquery.level
+
+    def _lane(self, subquery: Subquery, path: Path) -> bool:
+        return subquery.spread == BY_LANE and path.origin not in self.plan.subqueries
 
     def _input(self, subquery: Subquery) -> Flow | None:
         """What it takes in along all its paths."""
@@ -227,7 +246,7 @@ class _Maker:
         whole = self.flow(node)
         rows = self.measured.results.get(output.query, 0.0) if self.measured else None
         edges = tuple(
-            Edge(path, False, flow)
+            Edge(path, False, expected=flow)
             for path, flow in zip(output.paths, self._expected(output.paths, whole), strict=True)
         )
         return OutputPart(output, edges, sink, whole, rows)

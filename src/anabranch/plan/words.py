@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from anabranch.language.aggregate import NamedAggregate
-from anabranch.language.expression import Named
+from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Node
 from anabranch.language.window import (
     UNITS,
@@ -114,5 +114,18 @@ def step_words(step: Step, verbose: bool = False) -> str:
     return f"select {', '.join(shown)}"
 
 
-def steps_words(steps: Iterable[Step], verbose: bool = False) -> str:
-    return ", then ".join(step_words(step, verbose) for step in steps)
+def steps_words(steps: Sequence[Step], verbose: bool = False, leaving: bool = False) -> str:
+    """The steps of a path. Those that only name columns tell little: the last one, if rows leave."""
+    shown = [
+        step_words(step, verbose)
+        for number, step in enumerate(steps, start=1)
+        if verbose or not _only_names(step) or (leaving and number == len(steps))
+    ]
+    return ", then ".join(shown)
+
+
+def _only_names(step: Step) -> bool:
+    return not isinstance(step, Where) and all(
+        isinstance(part.expression, Column) and part.expression.name == part.name
+        for part in step.columns
+    )

@@ -107,3 +107,13 @@ def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
         elif stored[name] != asked[name]:
             found.append(f"{name} was «{stored[name]}» and is now «{asked[name]}»")
     return found
+
+
+def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
+    """Raises StateError if a manifest belongs to another query set; `what` names it."""
+    found = differences(manifest.identity, asked)
+    if found:
+        raise StateError(
+            f"{what} belongs to another query set: {'; '.join(found)}. Use another checkpoint folder "
+            "for the new query set."
+        )

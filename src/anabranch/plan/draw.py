@@ -1,0 +1,3 @@
+from anabranch.plan.explanation import Explanation
+def draw_svg(told: Explanation) -> str:
+    return ""
