@@ -157,7 +157,9 @@ def explain(
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option(help="Show what the run with this checkpoint, also a running one, has measured."),
+        typer.Option(
+            help="Show what the run with this checkpoint, also a running one, has measured."
+        ),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show all candidates, with the cost at each node.")

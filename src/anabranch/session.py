@@ -33,7 +33,8 @@ from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
 from anabranch.plan.draw import draw_svg
 from anabranch.plan.explain import explain_text
-from anabranch.plan.explanation import Background, Explanation, explanation_of
+from anabranch.plan.explanation import Explanation
+from anabranch.plan.figures import Background, explanation_of
 from anabranch.plan.subquery import Plan
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder

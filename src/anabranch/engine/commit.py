@@ -242,7 +242,9 @@ class Checkpoint:
             for site in report.sites
             if subquery.name in site.subqueries and site.site in owners
         ]
-        return smoothed(known.skew if known.rows_in else 0, skew(loads)) if any(loads) else known.skew
+        return (
+            smoothed(known.skew if known.rows_in else 0, skew(loads)) if any(loads) else known.skew
+        )
 
     def _combine(
         self, name: str, known: SubqueryRecord, orders: Orders, report: EpochReport,

@@ -74,7 +74,9 @@ class Part:
     def considered(self, verbose: bool = False) -> list[str]:
         """The candidates as a table, best first and the chosen one marked."""
         shown = self.candidates if verbose else self.candidates[:SHOWN]
-        rows = [("", "set", "most to a site", "in all", "skew", "nodes on it", "made for")]
+        rows: list[tuple[str, ...]] = [
+            ("", "set", "most to a site", "in all", "skew", "nodes on it", "made for")
+        ]
         for one in shown:
             cost, mark = one.cost, "*" if one is self.winner else ""
             skew = "" if one.skew is None else f"{one.skew:.2f}"

@@ -1,19 +1,24 @@
-"""The plan as a drawing: an SVG file, written as text. Where things stand is decided in `layout.py`."""
+"""The plan as a drawing: an SVG file, written as text. Where things stand is decided in `arrange.py`."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from anabranch.language.graph import Aggregate
 from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.flow import ASSUMED, Flow
+from anabranch.plan.arrange import arrange
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.layout import LABELS, LINE, Item, Layout, Rect, arrange
+from anabranch.plan.layout import LABELS, LINE, Item, Layout, Rect
 from anabranch.plan.subquery import Stateful
 from anabranch.plan.words import keys_words, operator_words, steps_words, title_words, window_words
 
 BROAD = 0.55
 """The width of a letter against its size: no common face has a greater mean."""
+BROADEST = 165
+"""Letters of a line above the plan: it is never narrower than streams, a level and outputs."""
 SIZE, SMALL = 12, 11
 HEAD = 64.0
 """Height of what stands above the plan."""
@@ -37,7 +42,7 @@ text { font-family: Helvetica, Arial, sans-serif; font-size: 12px; fill: #22303d
 def draw_svg(told: Explanation) -> str:
     """The plan with streams at the left, a frame for each exchange, and outputs at the right."""
     heading = _heading(told)
-    top = HEAD + LINE * len(heading)
+    top = HEAD + LINE * len(heading) + 12
     layout = arrange(
         [Item(part.name, len(_stream_lines(part))) for part in told.streams],
         [
@@ -97,10 +102,15 @@ def _short(flow: Flow | None) -> str:
 
 def _heading(told: Explanation) -> list[tuple[str, str]]:
     """Lines above the plan, each with its style."""
+    most = BROADEST if told.subqueries else BROADEST // 2
     lines = [
-        (f"{', '.join(part.streams)} partitioned by {part.winner.partitioning}. {part.reason}", "")
+        (line, "")
         for part in told.choice.parts
         if told.strategy == "subquery"
+        for line in textwrap.wrap(
+            f"{', '.join(part.streams)} partitioned by {part.winner.partitioning}. {part.reason}",
+            most,
+        )
     ]
     if told.better is not None:
         lines.append((f"With the measured rates, {told.better} would be chosen.", "warning"))
@@ -139,7 +149,7 @@ def _subquery_lines(part: SubqueryPart) -> list[str]:
     lines = [title_words(node)]
     if isinstance(node, Stateful):
         shown = operator_words(node).removeprefix(f"{title_words(node)}: ")
-        window = window_words(node) if hasattr(node, "window") else f"last {node.rows:,} rows"
+        window = window_words(node) if isinstance(node, Aggregate) else f"last {node.rows:,} rows"
         lines = [window, f"by {keys_words(node)}" if node.keys else "one group", shown]
     if part.work is not None:
         work = part.work

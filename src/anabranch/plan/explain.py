@@ -87,7 +87,7 @@ def _stream(stream: StreamPart) -> Iterator[str]:
         kept = "and stays so" if plan.home else "but is partitioned anew"
         yield from _wrapped(f"comes partitioned by {', '.join(stream.given)}, {kept}", "    ")
     else:
-        yield "    comes in no partitions"
+        yield "    comes unpartitioned"
     figures = _figures(stream.expected, stream.measured, basis=True)
     if figures:
         dropped = f"; {in_rows(stream.late_rows)} were late in all" if stream.late_rows else ""
@@ -117,8 +117,7 @@ def _reach(told: Explanation, part: Part) -> str:
     reading = [
         one.name
         for one in told.subqueries
-        if one.subquery.stateful
-        and one.name in part.winner.cost.suited | part.winner.cost.unsuited
+        if one.subquery.stateful and one.name in part.winner.cost.suited | part.winner.cost.unsuited
     ]
     inside = [name for name in reading if name in part.winner.cost.suited]
     apart = [name for name in reading if name not in part.winner.cost.suited]
@@ -130,8 +129,10 @@ def _reach(told: Explanation, part: Part) -> str:
 
 
 def _these(names: list[str]) -> str:
-    return f"{len(names)} operators run" if len(names) > 3 else (
-        f"{', '.join(names)} run{'s' if len(names) == 1 else ''}"
+    return (
+        f"{len(names)} operators run"
+        if len(names) > 3
+        else (f"{', '.join(names)} run{'s' if len(names) == 1 else ''}")
     )
 
 

@@ -65,9 +65,7 @@ def measured_by(manifest: Manifest) -> Measured | None:
         },
         stream_rows={name: stream.rows for name, stream in manifest.streams.items()},
         late_rows={name: stream.late for name, stream in manifest.streams.items()},
-        work={
-            name: _work(record, epochs, seconds) for name, record in manifest.subqueries.items()
-        },
+        work={name: _work(record, epochs, seconds) for name, record in manifest.subqueries.items()},
         results={name: rows / epochs for name, rows in manifest.result_rows.items()},
         result_rows=dict(manifest.result_rows),
     )

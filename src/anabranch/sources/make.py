@@ -81,7 +81,8 @@ def describe_source(source: Source) -> str:
         case GeneratorSource():
             rows = "without end" if source.total is None else f"{source.total:,} rows"
             return f"generator of {source.generator.kind}, {rows}"
-    return type(source).__name__.removesuffix("Source")
+    # Spark's own source cannot be named here: it would bring Spark along
+    return "streaming DataFrame" if hasattr(source, "land_in") else type(source).__name__
 
 
 def make_generator(
