@@ -82,7 +82,7 @@ def test_help_does_not_load_spark() -> None:
 def test_explain(spec: Path) -> None:
     told = invoke("explain", spec)
     assert told.exit_code == 0
-    assert "partitioned by srcIP: 64 partitions on 2 site(s)" in told.stdout
+    assert "partitioned by srcIP: 64 partitions on 2 sites" in told.stdout
     plan = json.loads(invoke("explain", spec, "--json").stdout)
     assert [part["name"] for part in plan["subqueries"]] == ["flows@1", "top@1"]
     assert plan["subqueries"][0]["partitioning"] == ["srcIP"]

@@ -53,12 +53,18 @@ def explanation_of(
         ),
         choice=choice,
         sites=run.sites if run is not None else known.sites,
-        partitions=known.partitions,
+        partitions=_partitions(run) or known.partitions,
         strategy=known.strategy,
         measured=measured,
         better=better,
         sinks_known=known.sinks is not None,
     )  # fmt: skip
+
+
+def _partitions(run: Manifest | None) -> int:
+    """How many a run has: it keeps them when it goes on with other sites."""
+    records = run.subqueries.values() if run is not None else ()
+    return max((len(record.sites) for record in records), default=0)
 
 
 @dataclass

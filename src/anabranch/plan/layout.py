@@ -8,7 +8,7 @@ WIDTH = 236
 """Of a box."""
 LINE = 16
 """Height of a line of text."""
-CURVES, LABELS = 64, 164
+CURVES, LABELS = 64, 184
 """Widths between columns: for edges that change their height, and for what is written on them."""
 GAP, PADDING, HEADER = 20, 16, 26
 LANE = 26
