@@ -109,6 +109,23 @@ def test_text_of_the_examples_is_narrow_and_has_no_decimal_masks(path: Path) -> 
         assert not re.search(r" $", text, flags=re.M)
 
 
+def test_masks_are_hexadecimal_wherever_they_stand() -> None:
+    session = network()
+    session.query(
+        "odd",
+        "SELECT tb, srcIP & 240 AS s, n & 15 AS n FROM (SELECT tb, srcIP, SUM(len & 255) AS n FROM tcp "
+        "WHERE (srcIP & 4080) > 1 GROUP BY time/60 AS tb, srcIP) AS t",
+    )
+    text = session.explain()
+    for mask in (
+        "where (srcIP & 0xFF0) > 1",
+        "SUM(len & 0xFF)",
+        "srcIP & 0xF0 AS s",
+        "n & 0xF AS n",
+    ):
+        assert mask in text
+
+
 def test_verbose_shows_the_cost_of_every_candidate_at_each_node() -> None:
     text = network().explain(verbose=True)
     for part in network().partitioning().parts:
@@ -323,28 +340,51 @@ def test_drawings_are_whole_and_nothing_meets(make: Any) -> None:
         assert inside(box, (0, 0, width, height))
 
 
-def level_stretches(path: ET.Element) -> list[tuple[float, float, float]]:
-    """Where a line runs level: from x, to x, at y."""
-    found, x, y = [], 0.0, 0.0
+def way(path: ET.Element) -> tuple[list[Box], list[tuple[float, float]]]:
+    """The level stretches of a line, as thin boxes, and points of its curves."""
+    level: list[Box] = []
+    points: list[tuple[float, float]] = []
+    x = y = 0.0
     for sign, numbers in re.findall(r"([MHC])([-\d. ]+)", path.get("d", "")):
         values = [float(number) for number in numbers.split()]
         if sign == "H":
-            found.append((x, values[0], y))
+            level.append((x + 1, y - 1, values[0] - 1, y + 1))
             x = values[0]
-        else:
-            x, y = values[-2:]
-    return found
+            continue
+        if sign == "C":
+            first, _, second, _, end, low = values
+            for at in (number / 24 for number in range(1, 24)):
+                rest = 1 - at
+                parts = (rest**3, 3 * rest**2 * at, 3 * rest * at**2, at**3)
+                ways = ((x, first, second, end), (y, y, low, low))
+                points.append(
+                    tuple(sum(a * b for a, b in zip(parts, one, strict=True)) for one in ways)  # type: ignore[arg-type]
+                )
+        x, y = values[-2:]
+    return level, points
 
 
 @pytest.mark.parametrize("make", DRAWN)
-def test_no_line_runs_behind_a_box(make: Any) -> None:
+def test_no_line_runs_through_anything(make: Any) -> None:
     tree = ET.fromstring(make().explain_svg())
-    found = boxes(tree, "stream", "subquery", "output")
+    solid: list[tuple[Any, Box]] = [*boxes(tree, "stream", "subquery", "output").items()]
+    solid += [(text, box) for text, box in texts(tree) if box[1] > 60]
+    known: list[tuple[str | None, Box]] = []
     for path in tree.iter(f"{SVG}path"):
-        for start, end, y in level_stretches(path):
-            for name, box in found.items():
-                line = (start + 1, y - 1, end - 1, y + 1)
-                assert not meet(line, box), f"a line runs behind {name}"
+        origin = path.get("data-from")
+        if origin is None:
+            continue  # of the legend
+        level, points = way(path)
+        thin = [*level, *((x - 1, y - 1, x + 1, y + 1) for x, y in points)]
+        for name, box in solid:
+            # Curves may pass a label of another line, which is drawn over them
+            lines = level if isinstance(name, str) else thin
+            assert not any(meet(line, box) for line in lines), f"a line runs through {name}"
+        for other, box in known:
+            wide = (box[0], box[1] - 5, box[2], box[3] + 5)
+            close = other != origin and any(meet(line, wide) for line in level)
+            assert not close, f"lines of {origin} and {other} cannot be told apart"
+        known += [(origin, line) for line in level]
 
 
 def test_exchanges_are_thick_and_labels_tell_their_rows() -> None:

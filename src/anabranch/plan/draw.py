@@ -219,7 +219,8 @@ def _lines(told: Explanation, layout: Layout) -> Iterator[str]:
     for line in ordered:
         some = edges[line.origin, line.target]
         kind = "exchange" if some[0].exchange else "local"
-        yield f'<path class="{kind}" d="{_way(line.stretches)}"/>'
+        ends = f"data-from={quoteattr(line.origin)} data-to={quoteattr(line.target)}"
+        yield f'<path class="{kind}" {ends} d="{_way(line.stretches)}"/>'
         label = in_rows(exact[line.target]) if line.target in exact else _together(some)
         steps = "; ".join(steps_words(edge.path.steps, True) for edge in some if edge.path.steps)
         full = f"{line.origin} to {line.target}{': ' if steps else ''}{steps}"
