@@ -196,6 +196,16 @@ def test_lengths_of_time_have_units_where_the_attribute_does() -> None:
     assert "r@1: all rows so far by srcIP, told on every change: COUNT(*) AS n" in text
 
 
+def test_the_guide_shows_what_is_printed(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "guide.md").read_text()
+    (query, shown) = re.findall(
+        r"```sql\n([^`]*?/data/ckpt[^`]*)```.*?```\n(.*?)```", text, flags=re.S
+    )[0]
+    path = tmp_path / "guide.sql"
+    path.write_text(query)
+    assert example(path).explain().startswith(shown)
+
+
 # -- JSON -----------------------------------------------------------------------------------------
 
 
@@ -509,6 +519,26 @@ def test_a_run_explains_itself_while_it_lasts_and_after() -> None:
     assert "later" not in text
     assert ET.fromstring(run.explain_svg()).tag == f"{SVG}svg"
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_another_session_explains_a_run_under_way(tmp_path: Path) -> None:
+    """Whose checkpoint is locked: only the newest manifest is read."""
+    seen: list[str] = []
+
+    def look(step: str, epoch: int) -> None:
+        if step == "before-tasks":
+            seen.append(network(*epochs(4)).explain(tmp_path / "c").splitlines()[0])
+
+    run = network(*epochs(4)).start(
+        sinks={"nets": "memory"}, checkpoint=tmp_path / "c", on_step=look
+    )
+    assert run.await_termination(60)
+    assert seen == [
+        "Streams",
+        "Measured in 1 epoch; figures are means of an epoch.",
+        "Measured in 2 epochs; figures are means of an epoch.",
+        "Measured in 3 epochs; figures are means of an epoch.",
+    ]
 
 
 def test_a_better_set_is_named(tmp_path: Path) -> None:

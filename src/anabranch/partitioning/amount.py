@@ -17,10 +17,11 @@ def in_bytes(count: float) -> str:
 def in_rows(count: float) -> str:
     """A number of rows; means of few rows keep a digit.
 
-    >>> in_rows(500_000.0), in_rows(1), in_rows(0.25)
-    ('500,000 rows', '1 row', '0.2 rows')
+    >>> in_rows(500_000.0), in_rows(1), in_rows(0.25), in_rows(5.01)
+    ('500,000 rows', '1 row', '0.2 rows', '5 rows')
     """
-    shown = f"{count:,.1f}" if 0 < count < 10 and count != int(count) else f"{count:,.0f}"
+    few = count < 10 and f"{count:.1f}"[-1] != "0"
+    shown = f"{count:,.1f}" if few else f"{count:,.0f}"
     return f"{shown} row{'' if shown == '1' else 's'}"
 
 
