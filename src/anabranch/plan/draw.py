@@ -6,13 +6,12 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from anabranch.language.graph import Aggregate
+from anabranch.language.graph import Aggregate, History
 from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.flow import ASSUMED, Flow
 from anabranch.plan.arrange import arrange
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.plan.layout import LABELS, LINE, Item, Layout, Rect
-from anabranch.plan.subquery import Stateful
 from anabranch.plan.words import keys_words, operator_words, steps_words, title_words, window_words
 
 BROAD = 0.55
@@ -147,7 +146,7 @@ def _stream_lines(part: StreamPart) -> list[str]:
 def _subquery_lines(part: SubqueryPart) -> list[str]:
     node = part.subquery.node
     lines = [title_words(node)]
-    if isinstance(node, Stateful):
+    if isinstance(node, Aggregate | History):
         shown = operator_words(node).removeprefix(f"{title_words(node)}: ")
         window = window_words(node) if isinstance(node, Aggregate) else f"last {node.rows:,} rows"
         lines = [window, f"by {keys_words(node)}" if node.keys else "one group", shown]
