@@ -8,7 +8,7 @@ against that claim: were it wrong, groups would be split without anyone noticing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -18,6 +18,7 @@ from anabranch.language.graph import Node
 from anabranch.operators.stateless import compute
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.cost import assume
+from anabranch.partitioning.flow import flows_of
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.search import search
 from anabranch.partitioning.tree import needs_of
@@ -56,19 +57,20 @@ class Choosing:
             if (found := self._sample(streams[name])) is not None
         }
         rows = {name: sample.rows for name, sample in samples.items()}
-        rates = rates_on_sample(tree, rows, {n: s.per_epoch for n, s in samples.items()})
-        if run is not None:
-            rates |= rates_of_run(tree, run)
+        sampled = rates_on_sample(tree, rows, {n: s.per_epoch for n, s in samples.items()})
+        counted = rates_of_run(tree, run) if run is not None else {}
+        rates = assume(tree, sampled | counted)
         partitions = self.sites * self.settings.partitions_per_site
         choice = search(
             tree,
-            assume(tree, rates),
+            rates,
             given=self.given(streams),
             only=self.permitted,
             skew=lambda chosen: skew_on_sample(chosen, rows, partitions, self.sites),
             sites=self.sites,
             central=self.settings.central,
         )
+        choice = replace(choice, flows=flows_of(tree, rates, sampled, counted))
         if run is None:
             self._known[key] = choice
         return choice

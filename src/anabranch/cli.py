@@ -22,11 +22,13 @@ from typer.core import TyperGroup
 import anabranch
 from anabranch.demo import Demo, show_results, summary
 from anabranch.engine.run import Run
-from anabranch.errors import AnabranchError
+from anabranch.errors import AnabranchError, SettingsError
 from anabranch.observe.plan import describe_plan
 from anabranch.observe.terminal import LiveView
 from anabranch.observe.totals import Totals
 from anabranch.observe.watch import JsonView, LineView, SilentView, View, interruptions, watch
+from anabranch.plan.draw import draw_svg
+from anabranch.plan.explain import explain_text
 from anabranch.session import Session
 
 if TYPE_CHECKING:
@@ -147,14 +149,43 @@ def run(
 
 
 @app.command()
-def explain(spec: SpecFile, as_json: AsJson = False, show_traceback: ShowTraceback = False) -> None:
-    """Show how the queries of a file would run: subqueries, partitioning, outputs."""
-    session = _read(spec).session(in_process=True)
+def explain(
+    spec: SpecFile,
+    as_json: AsJson = False,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the plan into this file.")
+    ] = None,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            help="Show what the run with this checkpoint, also a running one, has measured."
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Show all candidates, with the cost at each node.")
+    ] = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Show how the queries of a file would run, or do: partitioning, subqueries, outputs, figures."""
+    asked = _read(spec)
+    told = asked.session(in_process=True).explanation(checkpoint, asked.sinks)
+    if checkpoint is not None and told.measured is None:
+        complain(f"The checkpoint '{checkpoint}' has no epoch yet: nothing is measured.", "yellow")
+    if svg is not None:
+        _write(svg, draw_svg(told))
     if as_json:
-        described = describe_plan(session.plan(), session.sites, session.settings)
-        print(json.dumps(described, indent=1))
-    else:
-        print(session.explain())
+        print(json.dumps(describe_plan(told), indent=1))
+    elif svg is None:
+        print(explain_text(told, verbose))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(
+            f"Cannot write '{path}': {error.strerror}. Choose another file."
+        ) from error
 
 
 @app.command()

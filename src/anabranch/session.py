@@ -6,13 +6,14 @@
 >>> flows = session.query("flows", session.from_stream("tcp")
 ...     .group_by((col("time") // 60).alias("tb"), "srcIP").agg(count().alias("cnt")))
 >>> print(session.explain().splitlines()[0])
-streams
+Streams
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.engine.exchange import Exchange, Twin
-from anabranch.engine.run import Run, RunOptions, StepHook
+from anabranch.engine.run import Explainer, Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
@@ -31,7 +32,10 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.plan.check import check_runnable
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
-from anabranch.plan.explain import explain_plan
+from anabranch.plan.draw import draw_svg
+from anabranch.plan.explain import explain_text
+from anabranch.plan.explanation import Explanation
+from anabranch.plan.figures import Background, explanation_of
 from anabranch.plan.subquery import Plan
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
@@ -41,11 +45,12 @@ from anabranch.sources.generate import Generator
 from anabranch.sources.make import (
     Registered,
     check_choice,
+    describe_source,
     find_ordered,
     make_generator,
     read_schema,
 )
-from anabranch.state.manifest import Manifest
+from anabranch.state.manifest import Manifest, refuse_other
 from anabranch.state.place import RemotePlace, place
 from anabranch.state.store import read_latest
 
@@ -259,18 +264,25 @@ class Session:
     def _plan(
         self, stored: Manifest | None, sinks: Collection[str] | None
     ) -> tuple[Plan, Choice | None]:
+        return self._compiled(self._nodes(), self._streams, stored, sinks)
+
+    def _compiled(
+        self, nodes: Mapping[str, Node], streams: Mapping[str, Registered], stored: Manifest | None,
+        sinks: Collection[str] | None,
+    ) -> tuple[Plan, Choice | None]:  # fmt: skip
+        """The plan, and the choice it was made by if it was."""
         choice = None
-        if self.settings.strategy == "subquery" and self._queries:
-            choice = self._choosing.choose(self._nodes(), self._streams)
+        if self.settings.strategy == "subquery" and nodes:
+            choice = self._choosing.choose(nodes, streams)
             if stored and stored.partitioning is not None:
                 choice = choice.pinned(stored.partitioning)
         plan = compile_queries(
-            {name: stream.node for name, stream in self._streams.items()},
-            self._nodes(),
-            {name: stream.lateness for name, stream in self._streams.items()},
+            {name: stream.node for name, stream in streams.items()},
+            nodes,
+            {name: stream.lateness for name, stream in streams.items()},
             self.settings.allow_unbounded_state,
-            [name for name, stream in self._streams.items() if stream.whole],
-            Aims(choice, self._choosing.given(self._streams), self.settings.central, sinks),
+            [name for name, stream in streams.items() if stream.whole],
+            Aims(choice, self._choosing.given(streams), self.settings.central, sinks),
             self.settings.strategy,
         )
         return plan, choice
@@ -283,11 +295,56 @@ class Session:
         """
         return self._choosing.choose(self._nodes(), self._streams, _stored(checkpoint))
 
-    def explain(self, checkpoint: str | Path | None = None) -> str:
-        """The plan as text: streams, subqueries with their partitioning, outputs, and what suits all."""
-        return explain_plan(
-            self.plan(checkpoint), self.sites, self.settings, self.partitioning(checkpoint)
-        )
+    def explanation(
+        self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """All that there is to say about the plan; with a checkpoint, what its run has measured too."""
+        return self._explainer(sinks)(_stored(checkpoint))
+
+    def explain(
+        self, checkpoint: str | Path | None = None, verbose: bool = False,
+        sinks: Mapping[str, Any] | None = None,
+    ) -> str:  # fmt: skip
+        """The plan as text: streams, the partitioning and why, subqueries, outputs, with their figures.
+
+        With a checkpoint, also while another process runs with it, figures are those of its run so far.
+        `verbose` adds the cost of every candidate at each node; `sinks` are shown with the outputs.
+        """
+        return explain_text(self.explanation(checkpoint, sinks), verbose)
+
+    def explain_svg(
+        self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
+    ) -> str:
+        """The plan as a drawing: the text of an SVG file."""
+        return draw_svg(self.explanation(checkpoint, sinks))
+
+    def _explainer(self, sinks: Mapping[str, Any] | None) -> Explainer:
+        """Explains the queries of now, also when the session has got others since."""
+        nodes, streams = self._nodes(), dict(self._streams)
+        given = self._choosing.given(streams)
+        described = {query: sink.describe() for query, sink in make_sinks(sinks or {}).items()}
+        known = Background(
+            self.sites, self.sites * self.settings.partitions_per_site, self.settings.strategy,
+            {name: describe_source(stream.source) for name, stream in streams.items()}, given,
+            described if sinks is not None else None,
+        )  # fmt: skip
+
+        def explain(stored: Manifest | None) -> Explanation:
+            plan, used = self._compiled(nodes, streams, stored, sinks)
+            if stored is not None:
+                refuse_other(stored, plan.identity, "The checkpoint")
+            choice, better = self._choosing.choose(nodes, streams), None
+            if used is not None:
+                choice = used
+                if stored is not None and stored.epoch >= 0:
+                    again = self._choosing.choose(nodes, streams, stored)
+                    if again.partitioning != choice.partitioning:
+                        better = again.partitioning
+                    # The candidates at the measured rates, beside what had been expected
+                    choice = replace(again.pinned(choice.texts), flows=choice.flows)
+            return explanation_of(plan, nodes, choice, known, stored, better)
+
+        return explain
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -360,7 +417,8 @@ class Session:
                 source.land_in(
                     durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
                 )
-        return Run(plan, sources, made, self._exchange(), options).start()
+        explainer = self._explainer(made)
+        return Run(plan, sources, made, self._exchange(), options, explainer).start()
 
     def _exchange(self) -> Exchange:
         if self.spark is None:

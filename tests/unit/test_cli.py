@@ -17,8 +17,9 @@ from typer.testing import CliRunner, Result
 
 import anabranch
 from anabranch.cli import app
-from anabranch.observe.terminal import bar, in_bytes, picture, sparkline
+from anabranch.observe.terminal import bar, picture, sparkline
 from anabranch.observe.totals import Totals
+from anabranch.partitioning.amount import in_bytes
 from anabranch.sources.generate import Generator
 
 SPEC = """\
@@ -81,7 +82,7 @@ def test_help_does_not_load_spark() -> None:
 def test_explain(spec: Path) -> None:
     told = invoke("explain", spec)
     assert told.exit_code == 0
-    assert "partitioned by srcIP: 64 partitions on 2 site(s)" in told.stdout
+    assert "partitioned by srcIP: 64 partitions on 2 sites" in told.stdout
     plan = json.loads(invoke("explain", spec, "--json").stdout)
     assert [part["name"] for part in plan["subqueries"]] == ["flows@1", "top@1"]
     assert plan["subqueries"][0]["partitioning"] == ["srcIP"]

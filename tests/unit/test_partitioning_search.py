@@ -262,23 +262,24 @@ def test_a_choice_can_be_pinned() -> None:
 
 
 def test_the_explanation_reads_top_to_bottom() -> None:
-    assert search(flow_pairs(), RATES, given=over("destIP"), sites=50).explain() == "\n".join(
+    choice = search(flow_pairs(), RATES, given=over("destIP"), sites=50)
+    assert choice.explain() == "\n".join(
         (
             "Partitioning of tcp: {srcIP}",
-            "  The busiest site receives 2,000 bytes an epoch, at exchange of tcp, against 8,000 "
-            "with {destIP}, the next best.",
-            "  Considered, with the bytes an epoch that one site must receive at each node:",
-            "  * {srcIP}                     2,000  for flows@1 + heavy_flows@1",
-            "      exchange of tcp 2,000, flows@1 0, heavy_flows@1 0, flow_pairs 500",
-            "    {destIP}                    8,000  for the way the input comes",
-            "      flows@1 8,000, heavy_flows@1 8,000 (unsuited), flow_pairs 0 (unsuited)",
-            "    {srcIP, destIP}             8,000  for flows@1",
-            "      exchange of tcp 2,000, flows@1 8,000, heavy_flows@1 8,000 (unsuited), "
-            "flow_pairs 0 (unsuited)",
-            "    {}                        100,000  for spreading evenly",
-            "      flows@1 100,000 (unsuited), heavy_flows@1 0 (unsuited), flow_pairs 0 (unsuited)",
+            "  The busiest site receives 2,000 bytes an epoch, at exchange of tcp, against 8,000 with "
+            "{destIP}, the next",
+            "  best.",
+            "     set              most to a site    in all  nodes on it  made for",
+            "  *  {srcIP}                  2.0 kB    2.5 kB       3 of 3  flows@1 + heavy_flows@1",
+            "     {destIP}                 8.0 kB   16.0 kB       1 of 3  the way the input comes",
+            "     {srcIP, destIP}          8.0 kB   18.0 kB       1 of 3  flows@1",
+            "     {}                     100.0 kB  100.0 kB       0 of 3  spreading evenly",
         )
     )
+    assert choice.explain(verbose=True).splitlines()[4:6] == [
+        "  *  {srcIP}                  2.0 kB    2.5 kB       3 of 3  flows@1 + heavy_flows@1",
+        "        exchange of tcp 2,000, flows@1 0, heavy_flows@1 0, flow_pairs 500",
+    ]
 
 
 SHAPES = st.one_of(

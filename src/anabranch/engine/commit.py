@@ -15,6 +15,7 @@ from anabranch.engine.epoch import (
     advance_watermarks,
     newest_times,
 )
+from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import Plan, Subquery
 from anabranch.routing.allot import allot, allot_whole, busiest
@@ -23,7 +24,7 @@ from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, differences
+from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
 from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
@@ -82,12 +83,7 @@ class Checkpoint:
         )
 
     def _refuse_other(self, manifest: Manifest) -> None:
-        found = differences(manifest.identity, self.plan.identity)
-        if found:
-            raise StateError(
-                f"The checkpoint '{self.options.root}' belongs to another query set: "
-                f"{'; '.join(found)}. Use another checkpoint folder for the new query set."
-            )
+        refuse_other(manifest, self.plan.identity, f"The checkpoint '{self.options.root}'")
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
         """The map of each exchange; spread anew if the number of sites is another one now."""
@@ -179,6 +175,11 @@ class Checkpoint:
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._results(orders, report),
+            result_rows={
+                output.query: self.manifest.result_rows.get(output.query, 0)
+                + report.result_rows().get(output.query, 0)
+                for output in self.plan.outputs
+            },
             ordinal=max(
                 (offer.next_ordinal for offer in offers.values()), default=self.manifest.ordinal
             ),
@@ -231,8 +232,25 @@ class Checkpoint:
             combine=self._combine(subquery.name, known, orders, report, done),
             rows_in=known.rows_in + sum(part.rows_in for part in done),
             rows_out=known.rows_out + sum(part.rows_out for part in done),
+            rows_received=known.rows_received + sum(part.rows_received for part in done),
+            bytes_received=known.bytes_received + sum(part.bytes_received for part in done),
             bytes_out=known.bytes_out + sum(part.bytes_out for part in done),
+            skew=self._skew(subquery, known, orders, report),
             seconds=smoothed(known.seconds, sum(part.seconds for part in done)),
+        )
+
+    def _skew(
+        self, subquery: Subquery, known: SubqueryRecord, orders: Orders, report: EpochReport
+    ) -> float:
+        # Sites that other exchanges have been given are not idle for want of balance
+        owners = {*orders.maps[subquery.home].sites}
+        loads = [
+            site.subqueries[subquery.name].rows_in
+            for site in report.sites
+            if subquery.name in site.subqueries and site.site in owners
+        ]
+        return (
+            smoothed(known.skew if known.rows_in else 0, skew(loads)) if any(loads) else known.skew
         )
 
     def _combine(

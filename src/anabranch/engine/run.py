@@ -24,14 +24,20 @@ from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
 from anabranch.engine.progress import describe_epoch
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError, suggest
+from anabranch.plan.draw import draw_svg
+from anabranch.plan.explain import explain_text
+from anabranch.plan.explanation import Explanation
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import PartitionMap, place_lanes
 from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import Limits, Offer, Piece, Source
+from anabranch.state.manifest import Manifest
 
 StepHook = Callable[[str, int], None]
+Explainer = Callable[[Manifest | None], Explanation]
+"""Explains the plan of a run, with the figures of a manifest."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +70,14 @@ class Run:
 
     def __init__(
         self, plan: Plan, sources: Mapping[str, Source], sinks: Mapping[str, Sink],
-        exchange: Exchange, options: RunOptions,
+        exchange: Exchange, options: RunOptions, explainer: Explainer | None = None,
     ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options
         self.run_id = str(uuid.uuid4())
         self._sources = {name: sources[name] for name in plan.streams}
         self._exchange = exchange
+        self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
         self._progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
         self._message = "Starting"
@@ -140,6 +147,20 @@ class Run:
         self._stopping.set()
         if threading.current_thread() is not self._thread:
             self._thread.join()
+
+    def explanation(self) -> Explanation:
+        """The plan with what the run has measured so far: all that `explain` tells."""
+        if self._explainer is None:
+            raise RunError("This run was started without a session, which knows what to explain.")
+        return self._explainer(self._checkpoint.manifest)
+
+    def explain(self, verbose: bool = False) -> str:
+        """The plan as text with what the run has measured so far, while it lasts and after."""
+        return explain_text(self.explanation(), verbose)
+
+    def explain_svg(self) -> str:
+        """The same as a drawing: the text of an SVG file."""
+        return draw_svg(self.explanation())
 
     def results(self, query: str) -> pl.DataFrame:
         """What a memory sink has received so far."""

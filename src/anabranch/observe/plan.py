@@ -1,49 +1,141 @@
-"""The plan as JSON, for programs; for people there is `plan/explain.py`."""
+"""The plan as JSON, for programs; for people there are `plan/explain.py` and `plan/draw.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from anabranch.plan.subquery import Path, Plan
-from anabranch.settings import Settings
+from anabranch.partitioning.choice import Candidate, Part
+from anabranch.partitioning.flow import Flow
+from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.plan.measured import Work
+from anabranch.plan.words import operator_words
 
 
-def describe_plan(plan: Plan, sites: int, settings: Settings) -> dict[str, Any]:
-    """Streams, subqueries with their partitioning and inputs, and outputs; plain values only."""
+def describe_plan(told: Explanation) -> dict[str, Any]:
+    """Streams, the partitioning and what was considered, subqueries, outputs; plain values only.
+
+    Rows and bytes are those of an epoch, where the name does not say `Total`.
+    """
     return {
-        "sites": sites,
-        "partitions": sites * settings.partitions_per_site,
-        "streams": [
-            {
-                "name": stream.name,
-                "ordered": stream.ordered.column,
-                "lateness": stream.lateness,
-                "columns": {name: str(stream.schema[name]) for name in stream.columns},
-            }
-            for stream in plan.streams.values()
-        ],
-        "subqueries": [
-            {
-                "name": subquery.name,
-                "level": subquery.level,
-                "home": subquery.home,
-                "operator": str(subquery.node),
-                "partitioning": list(subquery.partitioning),
-                "inputs": [_path(path) for path in subquery.paths],
-                "columns": {name: str(kind) for name, kind in subquery.node.schema.items()},
-            }
-            for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level)
-        ],
-        "outputs": [
-            {
-                "query": output.query,
-                "columns": {name: str(kind) for name, kind in output.schema.items()},
-                "inputs": [_path(path) for path in output.paths],
-            }
-            for output in plan.outputs
-        ],
+        "sites": told.sites,
+        "partitions": told.partitions,
+        "strategy": told.strategy,
+        "epochs": told.measured.epochs if told.measured else None,
+        "streams": [_stream(told, stream) for stream in told.streams],
+        "partitioning": [_part(part) for part in told.choice.parts],
+        "betterPartitioning": None if told.better is None else str(told.better),
+        "subqueries": [_subquery(told, part) for part in told.subqueries],
+        "outputs": [_output(told, output) for output in told.outputs],
     }
 
 
-def _path(path: Path) -> dict[str, Any]:
-    return {"origin": path.origin, "steps": [str(step) for step in path.steps]}
+def _flow(flow: Flow | None) -> dict[str, Any] | None:
+    if flow is None:
+        return None
+    return {"rows": round(flow.rows, 3), "bytes": round(flow.bytes, 1), "basis": flow.basis}
+
+
+def _stream(told: Explanation, stream: StreamPart) -> dict[str, Any]:
+    plan, measured = stream.plan, told.measured
+    return {
+        "name": plan.name,
+        "source": stream.source,
+        "ordered": plan.ordered.column,
+        "lateness": plan.lateness,
+        "columns": {name: str(plan.schema[name]) for name in plan.columns},
+        "partitionedBy": list(stream.given),
+        "lanesOf": plan.home,
+        "expected": _flow(stream.expected),
+        "measured": _flow(stream.measured),
+        "rowsTotal": measured.stream_rows.get(plan.name, 0) if measured else None,
+        "lateRowsTotal": stream.late_rows if measured else None,
+    }
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "streams": list(part.streams),
+        "set": str(part.winner.partitioning),
+        "reason": part.reason,
+        "complete": part.complete,
+        "candidates": [_candidate(part, one) for one in part.candidates],
+    }
+
+
+def _candidate(part: Part, one: Candidate) -> dict[str, Any]:
+    return {
+        "set": str(one.partitioning),
+        "chosen": one is part.winner,
+        "madeFor": one.origin,
+        "mostBytes": one.cost.most,
+        "allBytes": one.cost.total,
+        "skew": one.skew,
+        "bytesPerNode": dict(one.cost.received),
+        "suited": sorted(one.cost.suited),
+        "unsuited": sorted(one.cost.unsuited),
+    }
+
+
+def _subquery(told: Explanation, part: SubqueryPart) -> dict[str, Any]:
+    subquery = part.subquery
+    return {
+        "name": subquery.name,
+        "query": subquery.query,
+        "level": subquery.level,
+        "home": subquery.home,
+        "operator": str(subquery.node),
+        "words": operator_words(subquery.node),
+        "spread": subquery.spread,
+        "partitioning": list(subquery.partitioning),
+        "terms": part.terms,
+        "combines": subquery.combines,
+        "sites": part.work.sites if part.work else told.sites,
+        "inputs": [_edge(edge) for edge in part.edges],
+        "reads": list(subquery.columns),
+        "columns": {name: str(kind) for name, kind in subquery.node.schema.items()},
+        "expected": _flow(part.expected),
+        "measured": _work(part.work) if part.work else None,
+    }
+
+
+def _work(work: Work) -> dict[str, Any]:
+    return {
+        "rowsIn": round(work.rows_in, 3),
+        "rowsReceived": round(work.received.rows, 3),
+        "bytesReceived": round(work.received.bytes, 1),
+        "rowsOut": round(work.out.rows, 3),
+        "bytesOut": round(work.out.bytes, 1),
+        "rowsInTotal": work.rows_in_total,
+        "rowsReceivedTotal": work.rows_received_total,
+        "rowsOutTotal": work.rows_out_total,
+        "busySeconds": round(work.seconds, 4),
+        "share": round(work.share, 4),
+        "skew": round(work.skew, 3),
+        "stateRows": work.state_rows,
+        "stateBytes": work.state_bytes,
+        "combining": work.combining,
+    }
+
+
+def _edge(edge: Edge) -> dict[str, Any]:
+    return {
+        "origin": edge.origin,
+        "steps": [str(step) for step in edge.path.steps],
+        "exchange": edge.exchange,
+        "lane": edge.lane,
+        "expected": _flow(edge.expected),
+        "measured": _flow(edge.measured),
+    }
+
+
+def _output(told: Explanation, part: OutputPart) -> dict[str, Any]:
+    output, measured = part.output, told.measured
+    return {
+        "query": output.query,
+        "sink": part.sink,
+        "columns": {name: str(kind) for name, kind in output.schema.items()},
+        "inputs": [_edge(edge) for edge in part.edges],
+        "expected": _flow(part.expected),
+        "rows": part.rows,
+        "rowsTotal": measured.result_rows.get(output.query, 0) if measured else None,
+    }

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from anabranch.observe.totals import Totals
+from anabranch.partitioning.amount import in_bytes
 
 SPARKS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -158,15 +159,6 @@ def _moment(value: Any, part: slice) -> str:
         return "–"
     text = str(value)
     return text[part].replace("T", " ") if text[10:11] == "T" else text
-
-
-def in_bytes(count: float) -> str:
-    """A size that people read: 3.4 MB."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return ""
 
 
 class LiveView:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+import textwrap
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
+from anabranch.partitioning.amount import in_bytes, table
 from anabranch.partitioning.cost import PlanCost
+from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
+
+WIDTH = 110
+"""Columns that a line of text should not exceed."""
+
+SHOWN = 8
+"""Candidates that are shown unless all are asked for."""
+
+LONGEST = 48
+"""Longer sets are cut in the table; the chosen one is written out above it."""
 
 
 @dataclass(frozen=True)
@@ -47,29 +59,43 @@ class Part:
             self, candidates=(chosen, *rest), reason="As it was chosen when the run first started."
         )
 
-    def explain(self) -> str:
+    def explain(self, verbose: bool = False) -> str:
+        """The set, why, and what else was considered; `verbose` adds all of it, node by node."""
         best = self.winner
-        lines = [
-            f"Partitioning of {', '.join(self.streams)}: {best.partitioning}",
-            f"  {self.reason}",
-        ]
+        lines = [f"Partitioning of {', '.join(self.streams)}: {best.partitioning}"]
+        lines += textwrap.wrap(
+            self.reason, WIDTH - 2, initial_indent="  ", subsequent_indent="  ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
         if not best.partitioning.axes:
             lines.append("  Rows are spread evenly over the sites.")
-        lines.append(
-            "  Considered, with the bytes an epoch that one site must receive at each node:"
-        )
-        width = max(len(str(candidate.partitioning)) for candidate in self.candidates)
-        for candidate in self.candidates:
-            mark = "*" if candidate is best else " "
-            skew = "" if candidate.skew is None else f", skew {candidate.skew:.2f}"
-            lines.append(
-                f"  {mark} {candidate.partitioning!s:{width}}  {candidate.cost.most:>16,.0f}{skew}"
-                f"  for {candidate.origin}"
-            )
-            lines.append(f"      {_per_node(candidate.cost)}")
+        return "\n".join([*lines, *(f"  {line}" for line in self.considered(verbose))])
+
+    def considered(self, verbose: bool = False) -> list[str]:
+        """The candidates as a table, best first and the chosen one marked."""
+        shown = self.candidates if verbose else self.candidates[:SHOWN]
+        rows: list[tuple[str, ...]] = [
+            ("", "set", "most to a site", "in all", "skew", "nodes on it", "made for")
+        ]
+        for one in shown:
+            cost, mark = one.cost, "*" if one is self.winner else ""
+            skew = "" if one.skew is None else f"{one.skew:.2f}"
+            nodes = f"{len(cost.suited)} of {len(cost.suited) + len(cost.unsuited)}"
+            most, total = in_bytes(cost.most), in_bytes(cost.total)
+            rows.append((mark, _cut(str(one.partitioning)), most, total, skew, nodes, one.origin))
+        if all(one.skew is None for one in shown):
+            rows = [(*row[:4], *row[5:]) for row in rows]
+        head, *lines = table(rows, "<<" + ">" * (len(rows[0]) - 3) + "<")
+        if verbose:
+            parts = zip(lines, shown, strict=True)
+            lines = [text for line, one in parts for text in (line, *_per_node(one.cost))]
+        found = [head, *lines]
+        if len(shown) < len(self.candidates):
+            more = len(self.candidates) - len(shown)
+            found.append(f"and {more} more that cost as much or more")
         if not self.complete:
-            lines.append("  There are more; the search ended at its limit, cheapest sets first.")
-        return "\n".join(lines)
+            found.append("There are more; the search ended at its limit, cheapest sets first.")
+        return found
 
 
 @dataclass(frozen=True)
@@ -77,6 +103,8 @@ class Choice:
     """The partitioning of all streams; streams that never meet were chosen for apart."""
 
     parts: tuple[Part, ...]
+    flows: Mapping[str, Flow] = field(default_factory=dict)
+    """What streams and nodes are expected to yield: the figures that the costs follow from."""
 
     @property
     def partitioning(self) -> PartitioningSet:
@@ -91,21 +119,28 @@ class Choice:
 
     def pinned(self, texts: Collection[str]) -> Choice:
         """The same candidates, with those first that an earlier choice had made."""
-        return Choice(tuple(part.pinned(texts) for part in self.parts))
+        return replace(self, parts=tuple(part.pinned(texts) for part in self.parts))
 
     @property
     def cost(self) -> float:
         """The most bytes an epoch that any one site must receive."""
         return max((part.winner.cost.most for part in self.parts), default=0.0)
 
-    def explain(self) -> str:
-        """The choice, why, and everything that was considered, to be read top to bottom."""
-        return "\n\n".join(part.explain() for part in self.parts)
+    def explain(self, verbose: bool = False) -> str:
+        """The choice, why, and what was considered, to be read top to bottom."""
+        return "\n\n".join(part.explain(verbose) for part in self.parts)
 
 
-def _per_node(cost: PlanCost) -> str:
+def _per_node(cost: PlanCost) -> list[str]:
+    """The bytes an epoch that one site must receive at each node."""
     parts = [
-        f"{name} {value:,.0f}{' (unsuited)' if name in cost.unsuited else ''}"
+        f"{name} {value:,.0f}{' (unsuited)' if name in cost.unsuited else ''}".replace(" ", "\0")
         for name, value in cost.received.items()
     ]
-    return ", ".join(parts)
+    # No break inside a part
+    lines = textwrap.wrap(", ".join(parts), WIDTH - 8, break_on_hyphens=False)
+    return ["      " + line.replace("\0", " ") for line in lines]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -76,8 +76,8 @@ def assume(tree: NeedTree, measured: Mapping[str, Rates]) -> dict[str, Rates]:
     return {name: measured.get(name, rate) for name, rate in rates.items()}
 
 
-def bytes_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
-    """Bytes an epoch that each stream and node yields."""
+def rows_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
+    """Rows an epoch that each stream and node yields."""
     for name in (*tree.streams, *tree.needs):
         if name not in rates or (name not in tree.needs and rates[name].rows_per_epoch is None):
             raise PlanningError(
@@ -89,6 +89,12 @@ def bytes_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
         counted = rates[name].rows_per_epoch
         received = sum(rows[part] for part in inputs)
         rows[name] = received * rates[name].selectivity if counted is None else counted
+    return rows
+
+
+def bytes_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
+    """Bytes an epoch that each stream and node yields."""
+    rows = rows_out(tree, rates)
     return {name: count * rates[name].bytes_per_row for name, count in rows.items()}
 
 

@@ -248,8 +248,9 @@ def _reason(
         )
     if len(equal) == 1:
         return (
-            f"{tied}; of those that receive as little in all, it lets most nodes run on the "
-            f"partitions: {', '.join(sorted(winner.cost.suited))}."
+            f"{tied}; of those that receive as little in all, it lets most nodes run on its "
+            f"partitions: {len(winner.cost.suited)}, against {len(other.cost.suited)} with "
+            f"{other.partitioning}, the next best."
         )
     if winner.skew != other.skew:
         return (

@@ -40,9 +40,13 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     combine: bool = False
     rows_in: int = 0
     rows_out: int = 0
+    rows_received: int = 0
+    bytes_received: int = 0
     bytes_out: int = 0
     seconds: float = 0.0
     """What an epoch takes over all sites, the last ones counting most."""
+    skew: float = 1.0
+    """The rows of the busiest of its sites against their mean, the last epochs counting most."""
 
 
 class Manifest(msgspec.Struct, kw_only=True):
@@ -59,6 +63,8 @@ class Manifest(msgspec.Struct, kw_only=True):
     watermarks: dict[str, int | None]
     subqueries: dict[str, SubqueryRecord]
     results: dict[str, str] = msgspec.field(default_factory=dict)
+    result_rows: dict[str, int] = msgspec.field(default_factory=dict)
+    """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0
     ended: bool = False
     partitioning: list[str] | None = None
@@ -101,3 +107,13 @@ def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
         elif stored[name] != asked[name]:
             found.append(f"{name} was «{stored[name]}» and is now «{asked[name]}»")
     return found
+
+
+def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
+    """Raises StateError if a manifest belongs to another query set; `what` names it."""
+    found = differences(manifest.identity, asked)
+    if found:
+        raise StateError(
+            f"{what} belongs to another query set: {'; '.join(found)}. Use another checkpoint folder "
+            "for the new query set."
+        )

@@ -1,0 +1,89 @@
+"""What a run has measured of its plan: figures of the newest manifest, per epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anabranch.partitioning.flow import COUNTED, Flow
+from anabranch.state.manifest import Manifest, SubqueryRecord
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a subquery has done; rows and bytes are means of all epochs so far."""
+
+    received: Flow
+    """What came to it through its exchange: sub-aggregates, where senders make them."""
+    local: Flow
+    """Rows that it took from subqueries on the same partitions; their bytes are not counted."""
+    out: Flow
+    rows_in_total: int
+    rows_received_total: int
+    rows_out_total: int
+    seconds: float
+    """Busy seconds of an epoch over all sites, the last epochs counting most."""
+    share: float
+    """Its part of the busy seconds of all subqueries."""
+    skew: float
+    """How much more than the mean the busiest of its sites had to take in, in the last epochs."""
+    sites: int
+    state_rows: int
+    state_bytes: int
+    combining: bool
+    """Whether senders sub-aggregate for it now."""
+
+    @property
+    def rows_in(self) -> float:
+        return self.received.rows + self.local.rows
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run so far."""
+
+    epochs: int
+    streams: dict[str, Flow]
+    stream_rows: dict[str, int]
+    late_rows: dict[str, int]
+    work: dict[str, Work]
+    results: dict[str, float]
+    """Rows of each query an epoch, be they written or not."""
+    result_rows: dict[str, int]
+
+
+def measured_by(manifest: Manifest) -> Measured | None:
+    """The figures of a manifest; None before the first epoch."""
+    epochs = manifest.epoch + 1
+    if epochs < 1:
+        return None
+    seconds = sum(record.seconds for record in manifest.subqueries.values())
+    return Measured(
+        epochs=epochs,
+        streams={
+            name: Flow(stream.rows / epochs, stream.bytes / epochs, COUNTED)
+            for name, stream in manifest.streams.items()
+        },
+        stream_rows={name: stream.rows for name, stream in manifest.streams.items()},
+        late_rows={name: stream.late for name, stream in manifest.streams.items()},
+        work={name: _work(record, epochs, seconds) for name, record in manifest.subqueries.items()},
+        results={name: rows / epochs for name, rows in manifest.result_rows.items()},
+        result_rows=dict(manifest.result_rows),
+    )
+
+
+def _work(record: SubqueryRecord, epochs: int, seconds: float) -> Work:
+    return Work(
+        received=Flow(record.rows_received / epochs, record.bytes_received / epochs, COUNTED),
+        local=Flow((record.rows_in - record.rows_received) / epochs, 0, COUNTED),
+        out=Flow(record.rows_out / epochs, record.bytes_out / epochs, COUNTED),
+        rows_in_total=record.rows_in,
+        rows_received_total=record.rows_received,
+        rows_out_total=record.rows_out,
+        seconds=record.seconds,
+        share=record.seconds / seconds if seconds else 0.0,
+        skew=record.skew,
+        sites=len({*record.sites}),
+        state_rows=sum(ref.rows for ref in record.segments),
+        state_bytes=sum(ref.bytes for ref in record.segments),
+        combining=record.combine,
+    )

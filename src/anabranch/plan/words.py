@@ -1,0 +1,134 @@
+"""Operators and the steps between them in words; masks in hexadecimal, as partitioning sets have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anabranch.language.aggregate import NamedAggregate
+from anabranch.language.expression import Column, Named
+from anabranch.language.graph import Aggregate, History, Join, Node
+from anabranch.language.window import (
+    UNITS,
+    CountWindow,
+    Everything,
+    Hop,
+    SessionGap,
+    Tumble,
+    Window,
+)
+from anabranch.operators.stateless import Step, Where
+from anabranch.partitioning.term import text_of
+
+LONG = 60
+"""Computed columns that take more are shown by their name alone, unless everything is asked for."""
+
+
+def operator_words(node: Node) -> str:
+    """What an operator does: its windows, its groups and its aggregates."""
+    if isinstance(node, Aggregate | History):
+        found = ", ".join(_aggregate(part) for part in node.aggregates)
+        return f"{title_words(node)}: {found or 'the groups themselves'}"
+    return title_words(node)
+
+
+def title_words(node: Node) -> str:
+    """The operator without its aggregates."""
+    match node:
+        case Aggregate():
+            by = keys_words(node)
+            every = ", told on every change" if node.emit == "update" else ""
+            return f"{window_words(node)}{f' by {by}' if by else ''}{every}"
+        case History():
+            of = f" of each {keys_words(node)}" if node.keys else ""
+            return f"every row, with the last {node.rows:,} rows{of}"
+        case Join():
+            pairs = " and ".join(f"{text_of(a)} = {text_of(b)}" for a, b in node.pairs)
+            return f"{node.kind} join on {pairs}"
+    return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
+        str(node), str(node)
+    )
+
+
+def keys_words(node: Aggregate | History) -> str:
+    return ", ".join(
+        text_of(key.expression) if isinstance(node, History) else _named(key) for key in node.keys
+    )
+
+
+def window_words(node: Aggregate) -> str:
+    """Groups by their window, e.g. windows of 60 (tb)."""
+    time = node.input.ordered
+    return _window(node.window, time.column if time else "time", bool(time and time.timestamps))
+
+
+def _window(window: Window, column: str, timestamps: bool) -> str:
+    match window:
+        case Tumble(1, str(index)):
+            return f"each {column}" if index == column else f"each {column} ({index})"
+        case Tumble(size, index):
+            return f"windows of {length(size, timestamps)}{f' ({index})' if index else ''}"
+        case Hop(size, slide):
+            return f"windows of {length(size, timestamps)} every {length(slide, timestamps)}"
+        case SessionGap(gap):
+            return f"sessions until {length(gap, timestamps)} without a row"
+        case CountWindow(size, advance):
+            return f"windows of {size:,} rows every {advance:,}"
+        case Everything():
+            return "all rows so far"
+
+
+def length(value: int, timestamps: bool) -> str:
+    """A length of time: in the largest unit it is a whole number of, if the attribute has units."""
+    if not timestamps:
+        return f"{value:,}"
+    fitting = [unit for unit, size in UNITS.items() if value % size == 0 and value]
+    unit = fitting[-1] if fitting else "microsecond"
+    count = value // UNITS[unit]
+    return f"{count:,} {unit}{'' if count == 1 else 's'}"
+
+
+def _aggregate(part: NamedAggregate) -> str:
+    call = part.call
+    inner = ", ".join(map(text_of, call.arguments)) or "*"
+    extra = "" if call.parameter is None else f", {call.parameter!s}"
+    shown = f"{call.function.upper()}({inner}{extra})"
+    # Aggregates without a name of their own are called as they are written
+    own = part.name.removesuffix(" OVER") in (str(call), shown)
+    return shown if own else f"{shown} AS {part.name}"
+
+
+def _named(part: Named) -> str:
+    shown = text_of(part.expression)
+    plain = part.name in (shown, str(part.expression)) or part.name.startswith("key")
+    return shown if plain else f"{shown} AS {part.name}"
+
+
+def step_words(step: Step, verbose: bool = False) -> str:
+    """A filter, or the columns that are computed."""
+    if isinstance(step, Where):
+        return f"where {text_of(step.predicate)}"
+    shown = (_named(part) for part in step.columns)
+    if not verbose:
+        names = (part.name for part in step.columns)
+        shown = (
+            text if len(text) <= LONG else f"… AS {name}"
+            for text, name in zip(shown, names, strict=True)
+        )
+    return f"select {', '.join(shown)}"
+
+
+def steps_words(steps: Sequence[Step], verbose: bool = False, leaving: bool = False) -> str:
+    """The steps of a path. Those that only name columns tell little: the last one, if rows leave."""
+    shown = [
+        step_words(step, verbose)
+        for number, step in enumerate(steps, start=1)
+        if verbose or not _only_names(step) or (leaving and number == len(steps))
+    ]
+    return ", then ".join(shown)
+
+
+def _only_names(step: Step) -> bool:
+    return not isinstance(step, Where) and all(
+        isinstance(part.expression, Column) and part.expression.name == part.name
+        for part in step.columns
+    )
