@@ -40,7 +40,7 @@ JITTER = """
                  MIN(time) OVER (PARTITION BY srcIP, destIP, srcPort, destPort ORDER BY time
                                  ROWS 1 PRECEDING) AS oldest
           FROM tcp WHERE destPort = 443)
-    WHERE newest - oldest >= 8"""
+    WHERE newest - oldest >= 40"""
 FLOWS = f"""
     SELECT tb, srcIP, destIP, COUNT(*) AS cnt
     FROM tcp GROUP BY time/{WINDOW} AS tb, srcIP, destIP"""
@@ -66,7 +66,7 @@ EXPECTED = {
             SELECT time, srcIP, destIP, srcPort, destPort,
                    time - LAG(time) OVER (PARTITION BY srcIP, destIP, srcPort, destPort ORDER BY time)
                    AS delay
-            FROM tcp WHERE destPort = 443) WHERE delay >= 8""",
+            FROM tcp WHERE destPort = 443) WHERE delay >= 40""",
     "flow_pairs": f"""
         WITH flows AS (SELECT time // {WINDOW} AS tb, srcIP, destIP, COUNT(*) AS cnt
                        FROM tcp GROUP BY ALL),
@@ -97,6 +97,8 @@ class QuerySet:
     configurations: tuple[Configuration, ...]
     figures: tuple[int, int]
     """The figures of the paper: processor and network load."""
+    spread: int = 1
+    """Times as many flows of fewer packets: so many more of them meet in a group by subnet."""
 
 
 NAIVE, PARTIAL = Configuration("naive"), Configuration("partial", per_host=True)
@@ -113,7 +115,7 @@ EXPERIMENTS = (
             Configuration("suboptimal", FLOW),
             Configuration("optimal", ("srcIP & 0xFFF0", "destIP")),
         ),
-        (10, 11),
+        (10, 11), spread=8,
     ),
     QuerySet(
         "complex", {"flows": FLOWS, "heavy_flows": HEAVY_FLOWS, "flow_pairs": FLOW_PAIRS},
@@ -153,13 +155,13 @@ class Trace:
     windows: int
     rows: int
     flows: int
+    hosts: int
     seed: int = 0
 
     def window(self, number: int) -> pl.DataFrame:
         """The packets of one window, in the order of time."""
         fixed = np.random.default_rng(self.seed)
-        hosts = max(4, self.flows // 4)
-        source = fixed.integers(0, hosts, self.flows)
+        source = fixed.integers(0, self.hosts, self.flows)
         target = fixed.integers(0, 64, self.flows)
         ports = fixed.integers(1024, 65536, self.flows)
         # The jitter of one service is watched: the conflict is dominated by the other query
