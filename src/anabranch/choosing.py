@@ -7,7 +7,7 @@ against that claim: were it wrong, groups would be split without anyone noticing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -17,12 +17,14 @@ from anabranch.language.expression import Named
 from anabranch.language.graph import Node
 from anabranch.operators.stateless import compute
 from anabranch.partitioning.choice import Choice
-from anabranch.partitioning.cost import assume
+from anabranch.partitioning.cost import Rates, assume, comes_so
 from anabranch.partitioning.flow import flows_of
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.search import search
 from anabranch.partitioning.tree import needs_of
-from anabranch.plan.estimate import rates_of_run, rates_on_sample, skew_on_sample
+from anabranch.plan.columns import columns_read
+from anabranch.plan.draft import draft
+from anabranch.plan.estimate import rates_of_run, rates_on_sample, skew_of_lanes, skew_on_sample
 from anabranch.settings import Settings
 from anabranch.sources.base import Limits, Sample
 from anabranch.sources.make import Registered
@@ -39,8 +41,22 @@ class Choosing:
     settings: Settings
     permitted: Sequence[PartitioningSet] | None = None
     """The only sets that may be chosen, if the user has named some."""
-    _samples: dict[str, Sample | None] = field(default_factory=dict)
+    _samples: dict[str, Sample] = field(default_factory=dict)
     _known: dict[tuple[str, ...], Choice] = field(default_factory=dict)
+
+    def as_chosen(
+        self, queries: Mapping[str, Node], streams: Mapping[str, Registered], texts: Sequence[str]
+    ) -> Choice:
+        """The choice that a checkpoint was started with, whatever a sample would say now.
+
+        It is sought among all sets before those that are permitted, which may have changed since.
+        """
+        rates = assume(needs_of(queries), {})
+        for permitted in (None, self.permitted):
+            found = self._search(queries, streams, rates, lambda _: 1.0, permitted).pinned(texts)
+            if found is not None:
+                return found
+        return self.choose(queries, streams)
 
     def choose(
         self, queries: Mapping[str, Node], streams: Mapping[str, Registered],
@@ -56,24 +72,39 @@ class Choosing:
             for name in tree.streams
             if (found := self._sample(streams[name])) is not None
         }
-        rows = {name: sample.rows for name, sample in samples.items()}
+        # Only what queries read is sent, so only that has a weight
+        _, read = columns_read(draft(queries))
+        rows = {name: _only(sample, streams[name], read[name]) for name, sample in samples.items()}
         sampled = rates_on_sample(tree, rows, {n: s.per_epoch for n, s in samples.items()})
         counted = rates_of_run(tree, run) if run is not None else {}
         rates = assume(tree, sampled | counted)
-        partitions = self.sites * self.settings.partitions_per_site
-        choice = search(
-            tree,
-            rates,
-            given=self.given(streams),
-            only=self.permitted,
-            skew=lambda chosen: skew_on_sample(chosen, rows, partitions, self.sites),
-            sites=self.sites,
-            central=self.settings.central,
-        )
+        given, partitions = self.given(streams), self.sites * self.settings.partitions_per_site
+
+        def skew(chosen: PartitioningSet) -> float:
+            lanes = [
+                sample.lanes
+                for name, sample in samples.items()
+                if sample.lanes is not None and name in comes_so(chosen, given)
+            ]
+            if lanes and len(tree.streams) == 1:
+                return skew_of_lanes(lanes[0].unique().sort().to_list(), partitions, self.sites)
+            return skew_on_sample(chosen, rows, partitions, self.sites)
+
+        choice = self._search(queries, streams, rates, skew, self.permitted)
         choice = replace(choice, flows=flows_of(tree, rates, sampled, counted))
-        if run is None:
-            self._known[key] = choice
+        if run is None and len(samples) == len(tree.streams):
+            self._known[key] = choice  # else there may be more to go by the next time
         return choice
+
+    def _search(
+        self, queries: Mapping[str, Node], streams: Mapping[str, Registered],
+        rates: Mapping[str, Rates], skew: Callable[[PartitioningSet], float],
+        permitted: Sequence[PartitioningSet] | None,
+    ) -> Choice:  # fmt: skip
+        return search(
+            needs_of(queries), rates, given=self.given(streams), only=permitted, skew=skew,
+            sites=self.sites, central=self.settings.central,
+        )  # fmt: skip
 
     def permit(self, sets: Sequence[PartitioningSet]) -> None:
         """From now on, chooses among these only."""
@@ -94,8 +125,17 @@ class Choosing:
             found = stream.source.sample(self.settings.sample_rows, limits)
             if found is not None:
                 _check_lanes(stream, found)
+            if found is None:
+                return None  # there may be rows later
             self._samples[name] = found
         return self._samples[name]
+
+
+def _only(sample: Sample, stream: Registered, read: set[str]) -> pl.DataFrame:
+    """The rows of a sample in the columns that are read, the ordered attribute always."""
+    assert stream.node.ordered
+    names = read | {stream.node.ordered.column}
+    return sample.rows.select(name for name in sample.rows.columns if name in names)
 
 
 def _check_lanes(stream: Registered, sample: Sample) -> None:
@@ -103,7 +143,11 @@ def _check_lanes(stream: Registered, sample: Sample) -> None:
     if not terms or sample.lanes is None:
         return
     named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
-    values = compute(sample.rows, named).with_columns(sample.lanes.alias(LANE)).unique()
+    try:
+        computed = compute(sample.rows, named)
+    except pl.exceptions.PolarsError:
+        return  # rows that are filtered out may not have the terms
+    values = computed.with_columns(sample.lanes.alias(LANE)).unique()
     keys = [part.name for part in named]
     twice = values.group_by(keys, maintain_order=True).agg(pl.col(LANE)).filter(
         pl.col(LANE).list.len() > 1

@@ -24,11 +24,12 @@ from anabranch.engine.exchange import Exchange, Twin
 from anabranch.engine.run import Explainer, Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
-from anabranch.language.expression import Expression
+from anabranch.language.expression import Expression, substitute, type_of
 from anabranch.language.graph import Node, Stream, depth
 from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
-from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
+from anabranch.partitioning.requirement import attributes_of
 from anabranch.plan.check import check_runnable
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
@@ -176,6 +177,11 @@ class Session:
                 f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
                 "must be a folder of files (path=) with a folder for each part."
             )
+        if not Path(source.path).is_dir():
+            raise SourceError(
+                f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
+                f"folder for each part; '{source.path}' is none."
+            )
         source.lanes = True
         return _set_over(node, terms)
 
@@ -239,20 +245,26 @@ class Session:
     def permit(self, *sets: Mapping[str, Sequence[str | Expression]]) -> None:
         """Restricts the partitioning of streams to these sets, e.g. `permit({"tcp": ["srcIP"]})`.
 
-        Each names what streams may be partitioned by together; those it leaves out, and with `{}` all,
-        are spread evenly. The best one of them is chosen.
+        The best one of them is what streams are sent by for all queries that it suits; other queries keep
+        an exchange by their own keys. Streams of one set belong together, term by term; those it leaves
+        out, and with `{}` all, have no common partitioning.
         """
         permitted = []
         for some in sets:
-            axes = PartitioningSet()
-            for name, terms in some.items():
+            for name in some:
                 if name not in self._streams:
                     raise PlanningError(
                         f"There is no stream '{name}'.{suggest(name, self._streams)}"
                     )
-                found = _set_over(self._streams[name].node, terms)
-                axes = PartitioningSet((*axes.axes, *found.axes))
-            permitted.append(axes)
+            if len({len(terms) for terms in some.values()}) > 1:
+                raise PlanningError(
+                    "Streams that are permitted together must have equally many terms: the first of each "
+                    "belong together, the second, and so on."
+                )
+            read = {name: _terms_over(self._streams[name].node, some[name]) for name in some}
+            count = len(next(iter(read.values()), ()))
+            axes = [Axis({name: terms[at] for name, terms in read.items()}) for at in range(count)]
+            permitted.append(PartitioningSet(tuple(axes)))
         self._choosing.permit(permitted)
 
     # -- plans ------------------------------------------------------------------------------------
@@ -273,9 +285,10 @@ class Session:
         """The plan, and the choice it was made by if it was."""
         choice = None
         if self.settings.strategy == "subquery" and nodes:
-            choice = self._choosing.choose(nodes, streams)
             if stored and stored.partitioning is not None:
-                choice = choice.pinned(stored.partitioning)
+                choice = self._choosing.as_chosen(nodes, streams, stored.partitioning)
+            else:
+                choice = self._choosing.choose(nodes, streams)
         plan = compile_queries(
             {name: stream.node for name, stream in streams.items()},
             nodes,
@@ -341,7 +354,8 @@ class Session:
                     if again.partitioning != choice.partitioning:
                         better = again.partitioning
                     # The candidates at the measured rates, beside what had been expected
-                    choice = replace(again.pinned(choice.texts), flows=choice.flows)
+                    expected = self._choosing.choose(nodes, streams).flows
+                    choice = replace(again.pinned(choice.texts) or choice, flows=expected)
             return explanation_of(plan, nodes, choice, known, stored, better)
 
         return explain
@@ -435,14 +449,21 @@ class Session:
 
 def _set_over(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
     """A partitioning set written by hand."""
+    return PartitioningSet.of({stream.name: _terms_over(stream, terms)})
+
+
+def _terms_over(stream: Stream, terms: Sequence[str | Expression]) -> list[Expression]:
     from anabranch.language.text import read_expression
 
     where = f"The partitioning of stream '{stream.name}'"
-    read = (
+    read = [
         read_expression(term, stream.schema, where) if isinstance(term, str) else term
         for term in terms
-    )
-    return PartitioningSet.over(stream, *read)
+    ]
+    known = attributes_of(stream)
+    for term in read:
+        type_of(term, stream.schema, where)
+    return [substitute(term, known) for term in read]
 
 
 def _stored(checkpoint: str | Path | None) -> Manifest | None:

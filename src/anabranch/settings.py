@@ -64,6 +64,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise SettingsError(
                 f"Setting 'strategy' is '{self.strategy}'; expected one of {', '.join(STRATEGIES)}."
             )
+        if self.allot_imbalance < 1:
+            raise SettingsError(
+                f"Setting 'allot_imbalance' is {self.allot_imbalance}; expected at least 1."
+            )
         for name, least in (
             ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
             ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import duckdb
@@ -37,6 +37,8 @@ KEYS = (
     "destIP / 4",
     "port % 4",
     "srcIP >> 3",
+    "load",
+    "CAST(load AS VARCHAR)",
 )
 VALUES = ("len", "port", "len + port", "CASE WHEN len > 500 THEN 1 ELSE 0 END")
 AGGREGATES = ("COUNT(*)", "SUM({})", "MIN({})", "MAX({})", "COUNT(DISTINCT {})", "AVG({})")
@@ -58,6 +60,8 @@ class Drawn:
     theirs: str
     keys: tuple[str, ...]
     values: tuple[str, ...]
+    other: tuple[str, ...]
+    """The keys that are no whole numbers."""
 
 
 @dataclass
@@ -100,13 +104,17 @@ def over_stream(draw: st.DrawFn, name: str) -> Drawn:
 
 def over_query(draw: st.DrawFn, name: str, below: Drawn) -> Drawn:
     keys = draw(st.lists(st.sampled_from(below.keys), max_size=2, unique=True))
-    masked = [draw(st.sampled_from([key, f"{key} & 0xF0"])) for key in keys]
+    whole = [key for key in below.keys if key not in below.other]
+    masked = [
+        draw(st.sampled_from([key, f"{key} & 0xF0"])) if key in whole else key for key in keys
+    ]
     named = [(f"j{at}", key) for at, key in enumerate(masked)]
     value = draw(st.sampled_from(below.values))
     calls = [draw(st.sampled_from(["COUNT(*)", f"SUM({value})", f"MAX({value})"]))]
     having = draw(st.sampled_from(["", " HAVING COUNT(*) > 1"]))
     window = draw(st.sampled_from(["tb", "tb / 2"]))
-    return build(name, below.name, window, named, calls, "", having)
+    made = build(name, below.name, window, named, calls, "", having)
+    return replace(made, other=tuple(alias for alias, key in named if key in below.other))
 
 
 def build(
@@ -120,7 +128,8 @@ def build(
     ours = f"SELECT {', '.join(listed)} FROM {source}{where} GROUP BY {', '.join(groups)}{having}"
     other = f"SELECT {', '.join([*groups, *named])} FROM {source}{where} GROUP BY ALL{having}"
     whole = tuple(v for v, call in zip(values, calls, strict=True) if not call.startswith("AVG"))
-    return Drawn(name, ours, theirs(other), tuple(alias for alias, _ in keys), whole)
+    texts = tuple(alias for alias, key in keys if "load" in key)
+    return Drawn(name, ours, theirs(other), tuple(alias for alias, _ in keys), whole, texts)
 
 
 def packets(seed: int, rows: int) -> pl.DataFrame:
@@ -132,6 +141,7 @@ def packets(seed: int, rows: int) -> pl.DataFrame:
             "destIP": random.integers(0, 12, rows),
             "port": random.integers(0, 80, rows),
             "len": random.integers(40, 1500, rows),
+            "load": random.choice([0.0, -0.0, 0.5, 2.0], rows),
         }
     )
 

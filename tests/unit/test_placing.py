@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import polars as pl
 import pytest
 
@@ -18,8 +17,10 @@ FLOWS = "SELECT tb, srcIP, destIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS 
 HEAVY = "SELECT tb, srcIP, MAX(cnt) AS most FROM flows GROUP BY tb, srcIP"
 
 
-def network(strategy: str = "subquery", skew: str = "uniform", **queries: str) -> Session:
-    session = Session.in_process(3, {"strategy": strategy})
+def network(
+    strategy: str = "subquery", skew: str = "uniform", central: bool = False, **queries: str
+) -> Session:
+    session = Session.in_process(3, {"strategy": strategy, "central": central})
     session.stream("tcp", generator="packets", rows=20_000, ordered="time", rows_per_second=100,
                    keys=50 if skew == "zipf" else 500, skew=skew)  # fmt: skip
     for name, query in queries.items():
@@ -106,8 +107,7 @@ def test_all_strategies_give_the_same(strategy: str) -> None:
 
 def test_the_central_form() -> None:
     """What the paper does: super-aggregates and results on one site."""
-    session = network(flows=FLOWS, heavy=HEAVY)
-    session.settings = msgspec.structs.replace(session.settings, central=True)
+    session = network(central=True, flows=FLOWS, heavy=HEAVY)
     plan = session.plan()
     assert {part.name: (part.level, part.partitioning) for part in plan.subqueries.values()} == {
         "flows@1": (1, ("srcIP",)),
@@ -148,6 +148,15 @@ def test_the_gate() -> None:
             check_plan(replace(plan, subqueries={flows.name: flows, wrong.name: wrong}))
 
 
+def test_the_gate_knows_how_rows_really_lie() -> None:
+    """What a subquery says of its partitions is not enough: they are those of its home."""
+    plan = network("query", flows=FLOWS, heavy=HEAVY).plan()
+    flows, heavy = plan.subqueries.values()
+    moved = replace(heavy, home=flows.name, level=1)
+    with pytest.raises(PlanningError, match=r"partitions of 'flows@1', which do not suit it"):
+        check_plan(replace(plan, subqueries={flows.name: flows, heavy.name: moved}))
+
+
 def test_an_unknown_strategy_is_refused() -> None:
     with pytest.raises(SettingsError, match="expected one of subquery, query, operator"):
         Session.in_process(2, {"strategy": "central"})
@@ -157,8 +166,7 @@ def test_sinks_may_come_and_go_in_the_central_form(tmp_path: Path) -> None:
     """What gathers results has no state: another run may have more of them, or fewer."""
     rows = []
     for sinks in (["flows"], ["flows", "heavy"], ["heavy"]):
-        session = network(flows=FLOWS, heavy=HEAVY)
-        session.settings = msgspec.structs.replace(session.settings, central=True)
+        session = network(central=True, flows=FLOWS, heavy=HEAVY)
         run = session.start(sinks=dict.fromkeys(sinks, "memory"), checkpoint=tmp_path / "c")
         gathering = {name for name in run.plan.subqueries if name.endswith("@gather")}
         assert gathering == {f"{name}@gather" for name in sinks}

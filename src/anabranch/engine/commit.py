@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -55,8 +56,9 @@ class Checkpoint:
             self.store.close()
             raise
         self.maps = self._maps(self.manifest)
-        self.by_hand: set[str] = set()
-        """The exchanges whose maps the user has taken over."""
+        self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
+        self.changing_maps = threading.Lock()
+        """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
 
@@ -185,6 +187,7 @@ class Checkpoint:
             ),
             ended=orders.ended,
             partitioning=self.manifest.partitioning,
+            by_hand=sorted(self.by_hand),
         )
         self.store.commit(manifest)
         self.manifest = manifest
@@ -201,6 +204,7 @@ class Checkpoint:
                 offset=offers[name].offset if name in offers else known.offset,
                 newest=newest[name],
                 rows=known.rows + rows,
+                epochs=known.epochs + (rows > 0),
                 bytes=known.bytes + sum(part.bytes for part in seen),
                 late=known.late + sum(part.late for part in seen),
                 bad_rows=known.bad_rows + sum(part.bad_rows for part in seen),

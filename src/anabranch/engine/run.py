@@ -189,8 +189,9 @@ class Run:
                 f"The new map of '{subquery}' must have {known.partitions} partitions on at most "
                 f"{self.options.sites} sites."
             )
-        self._checkpoint.by_hand.add(home)
-        self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
+        with self._checkpoint.changing_maps:
+            self._checkpoint.by_hand.add(home)
+            self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -308,7 +309,8 @@ class Run:
         for name, offer in offers.items():
             self._sources[name].committed(offer.offset)
         self._checkpoint.clear()
-        self._checkpoint.allot()
+        with self._checkpoint.changing_maps:
+            self._checkpoint.allot()
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began

@@ -31,6 +31,7 @@ from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, concat, unpack
 from anabranch.state.group import SiteState
 from anabranch.state.place import place
+from anabranch.state.segment import LOCATOR
 
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
@@ -136,7 +137,8 @@ def _advance(
         subquery.watermark(watermarks[subquery.component]),
     )
     results = operator.advance(frame, state, moment)
-    done.rows_out, done.bytes_out = results.height, int(results.estimated_size())
+    done.rows_out = results.height
+    done.bytes_out = int(results.drop(LOCATOR).estimated_size())
     done.groups = state.groups
     name = _namer(orders, subquery.name, site)
     done.segments = state.write(name, operator.span, orders.settings.fsync)

@@ -17,8 +17,7 @@ from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
-from anabranch.plan.columns import needs_order
-from anabranch.plan.subquery import BY_LANE, EVENLY, Stateful, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
@@ -60,8 +59,7 @@ class Outbox:
         self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
     ) -> pl.DataFrame:
         stepped = apply(path.steps, rows)
-        ordered = isinstance(subquery.node, Stateful) and needs_order(subquery.node)
-        if ordered and SEQ not in stepped.columns:
+        if SEQ in subquery.columns and SEQ not in stepped.columns:
             # Results of another subquery have no arrival order: equal times are told apart by content
             known = [
                 c for c in stepped.drop(LOCATOR, strict=False).get_columns() if hashable(c.dtype)

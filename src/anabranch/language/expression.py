@@ -137,7 +137,13 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
             f"{where}: '{expression}' cannot be computed from {kinds or 'constants'}: {reason}"
         ) from error
     _check_comparisons(expression, schema, where)
-    return frame.schema["value"]
+    kind = frame.schema["value"]
+    if kind in (pl.Int128, pl.UInt128):
+        raise LanguageError(
+            f"{where}: '{expression}' needs 128 bits, which no column has. Cast its unsigned columns "
+            "first: CAST(x AS BIGINT)."
+        )
+    return kind
 
 
 def _check_comparisons(

@@ -32,14 +32,13 @@ class Passing:
         self.schema = schema
 
     def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
-        own = [name for name in rows.columns if name.startswith("__") and name != LOCATOR]
         if isinstance(spread.placed, np.ndarray):
             partition = spread.placed
         else:
             terms = spread.terms or ()
             partition = partition_of(hash_columns(list(terms), rows.height), spread.partitions)
         number = np.arange(rows.height, dtype=np.uint64)
-        wanted = rows.select(*(name for name in self.columns if name in rows.columns), *own)
+        wanted = rows.select(self.columns)
         return wanted.with_columns(pl.Series(LOCATOR, locator(partition, number)))
 
     def combine(self, frame: Frame) -> pl.DataFrame:

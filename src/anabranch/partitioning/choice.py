@@ -74,17 +74,16 @@ class Part:
     def considered(self, verbose: bool = False) -> list[str]:
         """The candidates as a table, best first and the chosen one marked."""
         shown = self.candidates if verbose else self.candidates[:SHOWN]
-        rows: list[tuple[str, ...]] = [
-            ("", "set", "most to a site", "in all", "skew", "nodes on it", "made for")
-        ]
+        everywhere = self.winner.cost.everywhere
+        amounts = ("to each site",) if everywhere else ("most to a site", "in all")
+        rows = [("", "set", *amounts, "skew", "nodes on it", "made for")]
         for one in shown:
             cost, mark = one.cost, "*" if one is self.winner else ""
-            skew = "" if one.skew is None else f"{one.skew:.2f}"
+            skew = "" if one.skew is None else f"{one.skew:.1f}"
             nodes = f"{len(cost.suited)} of {len(cost.suited) + len(cost.unsuited)}"
-            most, total = in_bytes(cost.most), in_bytes(cost.total)
-            rows.append((mark, _cut(str(one.partitioning)), most, total, skew, nodes, one.origin))
-        if all(one.skew is None for one in shown):
-            rows = [(*row[:4], *row[5:]) for row in rows]
+            received = (cost.most,) if everywhere else (cost.most, cost.total)
+            shown_set = _cut(str(one.partitioning))
+            rows.append((mark, shown_set, *map(in_bytes, received), skew, nodes, one.origin))
         head, *lines = table(rows, "<<" + ">" * (len(rows[0]) - 3) + "<")
         if verbose:
             parts = zip(lines, shown, strict=True)
@@ -117,9 +116,10 @@ class Choice:
         """The axes by name, to remember the choice by."""
         return sorted(self.partitioning.texts)
 
-    def pinned(self, texts: Collection[str]) -> Choice:
-        """The same candidates, with those first that an earlier choice had made."""
-        return replace(self, parts=tuple(part.pinned(texts) for part in self.parts))
+    def pinned(self, texts: Collection[str]) -> Choice | None:
+        """The same candidates, with those first that an earlier choice had made; None if they are none."""
+        pinned = replace(self, parts=tuple(part.pinned(texts) for part in self.parts))
+        return pinned if pinned.partitioning.texts == set(texts) else None
 
     @property
     def cost(self) -> float:

@@ -53,10 +53,13 @@ class PlanCost:
     unsuited: frozenset[str]
     """The others: their input is brought together."""
 
+    everywhere: bool = False
+    """Whether all nodes run on every site, so that each site receives for all of them."""
+
     @property
     def most(self) -> float:
-        """The cost of the plan."""
-        return max(self.received.values(), default=0.0)
+        """The cost of the plan: as the paper has it, what the node receives that receives most."""
+        return self.total if self.everywhere else max(self.received.values(), default=0.0)
 
     @property
     def total(self) -> float:
@@ -158,7 +161,7 @@ def partitioned_cost(
         if name in spread:
             here.add(name)
     suited = frozenset(spread - set(tree.streams))
-    return PlanCost(received, suited, frozenset(tree.needs.keys() - suited))
+    return PlanCost(received, suited, frozenset(tree.needs.keys() - suited), everywhere=True)
 
 
 def comes_so(partitioning: PartitioningSet, given: PartitioningSet) -> frozenset[str]:

@@ -15,11 +15,20 @@ time // 180 | srcIP & 65520
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from anabranch.language.expression import Call, Column, Expression, Literal, substitute
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    substitute,
+    type_of,
+)
 from anabranch.partitioning.cast import loses_nothing, type_name
 from anabranch.partitioning.term import (
     LARGEST,
@@ -97,9 +106,42 @@ def _express(term: Expression, bases: tuple[Expression, ...]) -> Expression | No
             return found
     if not isinstance(term, Call):
         return None
+    if any(_is_float(part) for part in term.arguments):
+        return None
     parts = [_express(part, bases) for part in term.arguments]
     known = tuple(part for part in parts if part is not None)
     return Call(term.function, known) if len(known) == len(parts) else None
+
+
+@functools.lru_cache(maxsize=4096)
+def _float_kind(text: str, term: _Written) -> bool:
+    kinds = {attribute.name: attribute.kind for attribute in _attributes(term.expression)}
+    return type_of(term.expression, kinds, text).is_float()
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A term that is known by its text and the types of its attributes."""
+
+    expression: Expression = field(compare=False)
+    kinds: tuple[str, ...]
+
+
+def _is_float(term: Expression) -> bool:
+    """Whether a term is a float, as far as known: 0.0 and -0.0 are equal, but not all made of them is."""
+    if not reads_columns(term):
+        return False
+    known = _attributes(term)
+    if not known:
+        return False
+    return _float_kind(str(term), _Written(term, tuple(f"{a.name} {a.kind}" for a in known)))
+
+
+def _attributes(term: Expression) -> list[Attribute]:
+    if isinstance(term, Attribute):
+        return [term]
+    parts = term.arguments if isinstance(term, Call) else ()
+    return [attribute for part in parts for attribute in _attributes(part)]
 
 
 def _through(term: Expression, base: Expression, value: Column) -> Expression | None:

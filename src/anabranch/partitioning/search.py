@@ -157,7 +157,9 @@ class _Search:
     def _cost(self, partitioning: PartitioningSet) -> PlanCost:
         suited = frozenset(name for name in self.tree.needs if self._suits(partitioning, name))
         if not self.central:
-            at_home = comes_so(partitioning, self.given)
+            # Lanes of streams that meet have nothing to do with each other
+            alone = len(self.tree.streams) == 1
+            at_home = comes_so(partitioning, self.given) if alone else frozenset()
             return partitioned_cost(self.tree, suited, self.sent, at_home, self.sites)
         moved = exchanged_by(partitioning, self.given)
         return plan_cost(self.tree, suited, self.sent, moved, self.sites)
@@ -192,19 +194,17 @@ def _rank(
     ranked = sorted(candidates, key=lambda one: (one.cost.most, one.cost.total, *_last(one)))
     ranked, uneven = _set_aside(ranked, skew)
     first = ranked[0]
-    best = [one for one in ranked if one.cost.most == first.cost.most]
+    best = [one for one in ranked if one.cost.most <= first.cost.most * (1 + CLOSE)]
     limit = first.cost.total * (1 + CLOSE)
     close = [one for one in best if one.cost.total <= limit]
     suited = max(len(one.cost.suited) for one in close)
     equal = [one for one in close if len(one.cost.suited) == suited]
-    if len(equal) > 1:
-        equal = [replace(one, skew=round(skew(one.partitioning), 1)) for one in equal]
-        equal.sort(key=lambda one: (one.skew, *_last(one)))
+    equal.sort(key=lambda one: (one.skew, *_last(one)))
     chosen = {one.partitioning for one in equal}
     rest = [one for one in ranked if one.partitioning not in chosen]
     reason = _reason([*equal, *rest], best, close, equal)
-    if uneven:
-        better = min(uneven, key=lambda one: one.cost.most)
+    better = min(uneven, key=lambda one: one.cost.most, default=None)
+    if better is not None and better.cost.most <= equal[0].cost.most:
         reason += (
             f" {better.partitioning} would have a site receive {better.cost.most:,.0f}, but give one "
             f"{better.skew:.1f} times its share of the rows."
@@ -215,14 +215,13 @@ def _rank(
 def _set_aside(
     ranked: list[Candidate], skew: Callable[[PartitioningSet], float]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """The candidates from the first that is balanced enough, and those before it that are not."""
-    uneven: list[Candidate] = []
-    for at, one in enumerate(ranked):
-        found = skew(one.partitioning) if one.partitioning.axes else 1.0
-        if found <= SKEW_LIMIT:
-            return ranked[at:], uneven
-        uneven.append(replace(one, skew=round(found, 1)))
-    return ranked, []
+    """The candidates that are balanced enough, and the others; if there are only others, those."""
+    known = [
+        replace(one, skew=round(skew(one.partitioning), 1) if one.partitioning.axes else 1.0)
+        for one in ranked
+    ]
+    even = [one for one in known if one.skew is not None and one.skew <= SKEW_LIMIT]
+    return (even, [one for one in known if one not in even]) if even else (known, [])
 
 
 def _last(one: Candidate) -> tuple[int, tuple[str, ...]]:
@@ -233,8 +232,11 @@ def _reason(
     ranked: list[Candidate], best: list[Candidate], close: list[Candidate], equal: list[Candidate]
 ) -> str:
     winner = equal[0]
-    at = f", at {winner.cost.busiest}" if winner.cost.busiest else ""
-    most = f"The busiest site receives {winner.cost.most:,.0f} bytes an epoch{at}"
+    if winner.cost.everywhere:
+        most = f"Each site receives {winner.cost.most:,.0f} bytes an epoch"
+    else:
+        at = f", at {winner.cost.busiest}" if winner.cost.busiest else ""
+        most = f"The busiest site receives {winner.cost.most:,.0f} bytes an epoch{at}"
     if len(ranked) == 1:
         return f"{most}; there is no other candidate."
     other = ranked[1]

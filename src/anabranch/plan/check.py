@@ -5,7 +5,8 @@ from __future__ import annotations
 from anabranch.errors import PlanningError
 from anabranch.language.graph import Join
 from anabranch.partitioning.lattice import is_function_of
-from anabranch.partitioning.requirement import all_keys
+from anabranch.partitioning.reconcile import compatible
+from anabranch.partitioning.requirement import all_keys, need_of
 from anabranch.plan.subquery import BY_LANE, EVENLY, Plan, Stateful, Subquery
 
 
@@ -13,6 +14,7 @@ def check_plan(plan: Plan) -> None:
     """Raises PlanningError if rows of one group could come to different sites."""
     for subquery in plan.subqueries.values():
         _check_terms(subquery)
+        _check_home(plan, subquery)
         for path in subquery.paths:
             origin = plan.subqueries.get(path.origin)
             if origin is None:
@@ -49,6 +51,15 @@ def _check_terms(subquery: Subquery) -> None:
                 _refuse(
                     subquery, f"is partitioned by '{term}', which is not a function of ({shown})"
                 )
+
+
+def _check_home(plan: Plan, subquery: Subquery) -> None:
+    """What another's exchange is partitioned by must suit it too: its rows lie as they came there."""
+    node, home = subquery.node, plan.subqueries[subquery.home]
+    if not isinstance(node, Stateful) or home is subquery or home.central:
+        return
+    if not compatible(plan.sets[home.name], need_of(subquery.name, node)):
+        _refuse(subquery, f"runs on the partitions of '{home.name}', which do not suit it")
 
 
 def _refuse(subquery: Subquery, reason: str) -> None:

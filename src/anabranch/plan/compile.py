@@ -70,7 +70,7 @@ def compile_queries(
         part.name: replace(
             part,
             component=components[min(streams_of(part.node))],
-            columns=tuple(sorted(read[part.name] - {SEQ})),
+            columns=tuple(sorted(read[part.name])),
         )
         for part in _levelled(made)
     }
@@ -83,9 +83,8 @@ def compile_queries(
         for name in used
     }  # fmt: skip
     _check_clocks(plans, components)
-    plan = Plan(
-        plans, subqueries, made.outputs, _identity(streams, queries, lateness, subqueries, used)
-    )
+    identity = _identity(streams, queries, lateness, subqueries, used)
+    plan = Plan(plans, subqueries, made.outputs, identity, dict(made.sets))
     check_plan(plan)
     return plan
 

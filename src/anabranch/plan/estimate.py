@@ -8,16 +8,15 @@ the rows would lie on the sites under a partitioning set.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from anabranch.errors import AnabranchError
 from anabranch.language.expression import Named
-from anabranch.language.graph import Node, Stream, Union, streams_of
+from anabranch.language.graph import Join, Node, Stream, Union, streams_of
 from anabranch.operators.base import END_OF_TIME, Moment, Spread
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
@@ -27,7 +26,7 @@ from anabranch.partitioning.tree import NeedTree
 from anabranch.plan.subquery import Stateful, operator_of, steps_of
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import even_map, partition_of
+from anabranch.routing.partition_map import even_map, partition_of, place_lanes
 from anabranch.state.group import SiteState
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
@@ -49,8 +48,8 @@ def rates_on_sample(
             continue
         try:
             rows = evaluator.rows(node)
-        except (AnabranchError, pl.exceptions.PolarsError, pa.ArrowException):
-            continue  # the run will meet it too, and can say where
+        except Exception:
+            continue  # an estimate is not worth failing for; the run will say what is wrong
         yielded[name] = rows.height
         if all(part in yielded for part in tree.inputs[name]):
             received = sum(yielded[part] for part in tree.inputs[name])
@@ -60,7 +59,7 @@ def rates_on_sample(
 
 def rates_of_run(tree: NeedTree, manifest: Manifest) -> dict[str, Rates]:
     """The rates that a run has counted since its beginning, per epoch."""
-    epochs = manifest.epoch + 1
+    epochs = max((stream.epochs for stream in manifest.streams.values()), default=0)
     if epochs < 1:
         return {}
     rates: dict[str, Rates] = {}
@@ -93,11 +92,14 @@ class _Evaluator:
 
     def _evaluate(self, node: Node) -> pl.DataFrame:
         if isinstance(node, Stream):
-            rows = self.samples[node.name]
+            assert node.ordered
+            rows = self.samples[node.name].drop_nulls(node.ordered.column)
             return rows.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(SEQ))
         if isinstance(node, Union):
             names = node.schema.names()
             return _numbered(pl.concat([self.rows(part).select(names) for part in node.parts]))
+        if isinstance(node, Join):
+            raise NotImplementedError("joins cannot be run yet")
         (below,) = (self.rows(part) for part in node.inputs)
         if not isinstance(node, Stateful):
             return apply(steps_of(node), below)
@@ -122,7 +124,22 @@ def skew_on_sample(
         terms = partitioning.terms(stream)
         if terms and rows.height:
             named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
-            hashes = hash_columns(compute(rows, named).get_columns(), rows.height)
+            try:
+                values = compute(rows, named).get_columns()
+            except pl.exceptions.PolarsError:
+                continue  # rows that a filter keeps from the operator may not have the term
+            hashes = hash_columns(values, rows.height)
             counts = np.bincount(owners[partition_of(hashes, partitions)], minlength=sites)
             worst = max(worst, float(counts.max()) * sites / rows.height)
     return worst
+
+
+def skew_of_lanes(lanes: Sequence[str], partitions: int, sites: int) -> float:
+    """The same for a stream that stays in the lanes it comes in, if all of them are as full.
+
+    >>> skew_of_lanes(["a", "b"], 64, 8)
+    4.0
+    """
+    owners = even_map(partitions, sites).sites
+    counts = Counter(owners[place] for place in place_lanes({}, lanes, partitions).values())
+    return max(counts.values()) * sites / len(lanes)

@@ -31,6 +31,7 @@ from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.passing import Passing
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
+from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
 
 Stateful: TypeAlias = Aggregate | History | Join
@@ -108,7 +109,7 @@ class Subquery:
     combines: bool = False
     """Whether senders may sub-aggregate for it; they do where it shrinks the rows."""
     columns: tuple[str, ...] = ()
-    """What it reads of its input."""
+    """What it reads of its input; the arrival number too, if it depends on the order of rows."""
 
     @property
     def stateful(self) -> bool:
@@ -184,6 +185,8 @@ class Plan:
     outputs: tuple[Output, ...]
     identity: dict[str, str]
     """What a checkpoint of this plan belongs to: a description of each stream and query."""
+    sets: dict[str, PartitioningSet] = field(default_factory=dict)
+    """What the rows of each exchange are partitioned by, in terms of the streams."""
 
     @property
     def levels(self) -> int:

@@ -22,6 +22,8 @@ class StreamRecord(msgspec.Struct, kw_only=True):
     offset: Any = None
     newest: int | None = None
     rows: int = 0
+    epochs: int = 0
+    """Those that had rows."""
     bytes: int = 0
     late: int = 0
     bad_rows: int = 0
@@ -67,6 +69,8 @@ class Manifest(msgspec.Struct, kw_only=True):
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0
     ended: bool = False
+    by_hand: list[str] = msgspec.field(default_factory=list)
+    """The exchanges whose maps the user has taken over."""
     partitioning: list[str] | None = None
     """The axes that the streams' partitioning was chosen to have when the run first started."""
 
@@ -112,8 +116,15 @@ def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
 def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
     """Raises StateError if a manifest belongs to another query set; `what` names it."""
     found = differences(manifest.identity, asked)
-    if found:
+    otherwise = [text for text in found if text.startswith("partitioning of ")]
+    if found and found == otherwise:
         raise StateError(
-            f"{what} belongs to another query set: {'; '.join(found)}. Use another checkpoint folder "
+            f"{what} was started with another partitioning: {'; '.join(found)}. Give the same strategy, "
+            "central, permit() and partitioned_by as then, or use another checkpoint folder."
+        )
+    if found:
+        others = [text for text in found if text not in otherwise]
+        raise StateError(
+            f"{what} belongs to another query set: {'; '.join(others)}. Use another checkpoint folder "
             "for the new query set."
         )
