@@ -77,6 +77,26 @@ class TestQuickRuns:
         )
         assert len(found["ours"]["epoch_ms"]) == len(found["spark"]["epoch_ms"]) == 5
 
+    @pytest.mark.soak
+    def test_partitioning_draws_every_curve(self) -> None:
+        found = bench("partitioning")
+        assert found["equal"] is True
+        for name, ways in (("simple", 3), ("conflict", 3), ("complex", 4)):
+            curves = [points for points in found[name].values() if isinstance(points, list)]
+            assert len(curves) == ways
+            assert all([point["hosts"] for point in points] == [1, 2, 3, 4] for points in curves)
+        assert found["analysis"]["queries"] == 50
+
+    @pytest.mark.soak
+    def test_strategies_compares_three(self) -> None:
+        found = bench("strategies")
+        assert found["equal"] is True
+        levels = [found[name]["levels"] for name in ("subquery", "query", "operator")]
+        assert levels == sorted(levels)
+        for name in ("subquery", "query", "operator"):
+            shares = [found[name][f"{kind}_share"] for kind in ("work", "exchange", "idle")]
+            assert sum(shares) == pytest.approx(1, abs=0.1)
+
 
 class TestOracle:
     """The benchmark must notice wrong results, or `equal` says nothing."""
