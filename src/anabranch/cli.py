@@ -136,7 +136,9 @@ def run(
 ) -> None:
     """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
     console, asked = Console(), _read(spec)
-    asked.session(in_process=True).plan()  # Spark takes seconds to start: look for faults before
+    # Spark takes seconds to start: look for faults before
+    asked.session(in_process=True).plan()
+    asked.check_sinks()
     quiet = as_json or in_process
     with _spark(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
         view = JsonView(sys.stdout) if as_json else _view(console, f"anabranch run {spec.name}")
@@ -145,6 +147,8 @@ def run(
         print(json.dumps({"summary": {**totals.summary(), "stopped": stopped}}))
     else:
         _show_end(console, totals)
+        if "checkpoint" not in asked.run:
+            _tell_discarded(totals)
     _end(stopped, "With the same checkpoint, the next run goes on from here.")
 
 
@@ -244,6 +248,16 @@ def _show_end(console: Console, totals: Totals) -> None:
         rows = totals.results[sink["query"]]
         line = f"  {sink['query']}: {rows:,} rows -> {sink['description']}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _tell_discarded(totals: Totals) -> None:
+    """Without a checkpoint, windows that are still open are gone: nothing is lost in silence."""
+    left = sum(one["numRowsTotal"] for one in totals.last.get("stateOperators", ()))
+    if left:
+        complain(
+            f"{left:,} rows of open windows were discarded: there is no checkpoint to keep them. "
+            "SET checkpoint = 'folder', or SET at_end = 'close' to close all windows.", "yellow",
+        )  # fmt: skip
 
 
 def _end(stopped: bool, what_next: str) -> None:

@@ -249,8 +249,16 @@ class Session:
         an exchange by their own keys. Streams of one set belong together, term by term; those it leaves
         out, and with `{}` all, have no common partitioning.
         """
+        if not sets:
+            raise PlanningError("permit() needs at least one set, e.g. permit({'tcp': ['srcIP']}).")
         permitted = []
         for some in sets:
+            for name, terms in some.items():
+                if isinstance(terms, str):
+                    raise PlanningError(
+                        f"permit() takes a list of expressions for stream '{name}', not the text "
+                        f"'{terms}': {{'{name}': ['{terms}']}}."
+                    )
             for name in some:
                 if name not in self._streams:
                     raise PlanningError(

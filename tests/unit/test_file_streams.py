@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,9 +130,9 @@ def test_format_and_schema_are_taken_from_the_first_file(tmp_path: Path) -> None
     [
         (
             {"path": "nowhere", "format": "parquet"},
-            "nowhere' to take the schema from",
+            "nowhere'. Mend the path, or give format= and schema=",
         ),
-        ({"path": "nowhere.xml"}, "nowhere.xml' cannot be told from its name"),
+        ({"path": __file__}, "test_file_streams.py' cannot be told from its name"),
         (
             {"path": "x", "format": "xml"},
             "no file format 'xml'. Existing: parquet, arrow, csv, json",
@@ -260,3 +261,23 @@ def metrics_of(run: Run, index: int) -> dict[str, Any]:
 
 def rows_of(run: Run, index: int) -> int:
     return int(metrics_of(run, index)["rowsTotal"])
+
+
+def test_a_broken_file_does_not_hide_the_schema_of_the_others(tmp_path: Path) -> None:
+    """A restart must not depend on how the files that were kept aside are called."""
+    (tmp_path / "aaa.parquet").write_bytes(b"not parquet")
+    pl.DataFrame({"time": [1], "x": [2]}).write_parquet(tmp_path / "bbb.parquet")
+    session = Session.in_process()
+    session.stream("s", path=tmp_path, ordered="time", on_bad="dead-letter")
+    assert list(session.from_stream("s").node.schema) == ["time", "x"]
+
+
+def test_times_in_text_files_are_told_without_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("ts,x\n2026-03-01T22:00:00.009000,1\n")
+    session = Session.in_process()
+    session.stream("s", path=tmp_path, ordered="ts")
+    assert session.from_stream("s").node.schema["ts"] == pl.Datetime("us")
+    session.query("q", "SELECT ts, x FROM s")
+    run = session.start(sinks={"q": "memory"})
+    assert run.await_termination(30)
+    assert run.results("q").rows() == [(dt.datetime(2026, 3, 1, 22, 0, 0, 9000), 1)]

@@ -11,7 +11,7 @@ import pytest
 from anabranch import Session
 from anabranch.engine.exchange import Twin
 from anabranch.engine.run import spread
-from anabranch.errors import LanguageError, SourceError
+from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE
 from anabranch.routing.partition_map import place_lanes
 from anabranch.sources.generate import Generator
@@ -121,6 +121,20 @@ def test_a_claim_that_the_sample_refutes(tmp_path: Path) -> None:
     session.query("flows", FLOWS)
     with pytest.raises(SourceError, match=r"rows with destIP = \d+ are in the parts 'lane-\d' and"):
         session.plan()
+
+
+def test_a_claim_that_only_later_files_refute(tmp_path: Path) -> None:
+    """What the sample cannot show is found while it runs, and the epoch is not counted."""
+    folder = write_lanes(tmp_path / "tcp", "destIP", epochs=2)
+    for lane in range(4):
+        path = folder / f"lane-{lane}" / "1.parquet"
+        PACKETS.filter(pl.col("srcIP") % 4 == lane).tail(1000).write_parquet(path)
+    session = network(folder, partitioned_by=["destIP"])
+    session.query("flows", FLOWS)
+    run = session.start(sinks={"flows": "memory"}, checkpoint=tmp_path / "c", at_end="close")
+    with pytest.raises(RunError, match=r"the same value came in the parts 'lane-\d' and 'lane-\d'"):
+        run.await_termination(60)
+    assert run._checkpoint.manifest.epoch == 0
 
 
 def test_files_outside_of_every_part(tmp_path: Path) -> None:

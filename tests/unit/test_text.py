@@ -11,12 +11,13 @@ import pytest
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
-from anabranch.language.expression import FUNCTIONS, Literal, to_polars
+from anabranch.language.expression import FUNCTIONS, Literal, Named, to_polars, type_of
 from anabranch.language.graph import Ordered, tumble_size
 from anabranch.language.shorthand import SHORTHANDS
 from anabranch.language.text import read_expression, read_named
 from anabranch.language.text_aggregate import read_aggregate
 from anabranch.language.text_function import NAMED_FUNCTIONS
+from anabranch.operators.stateless import compute
 
 ROWS = pl.DataFrame(
     {
@@ -354,3 +355,18 @@ def test_position_in_several_lines() -> None:
 def test_any_schema_will_do() -> None:
     schema: dict[str, Any] = {"end": pl.Int64(), "start": pl.Int64(), "rows": pl.Int64()}
     assert str(read_expression("end - start + rows", schema)) == "(end - start) + rows"
+
+
+def test_narrow_columns_do_not_wrap_around() -> None:
+    rows = pl.DataFrame(
+        {"a": [80], "b": [443], "i": [2_000_000_000], "u": [200]},
+        schema={"a": pl.UInt16, "b": pl.UInt16, "i": pl.Int32, "u": pl.UInt8},
+    )
+    for text, expected in {
+        "a - b": -363, "abs(a - b)": 363, "i + i": 4_000_000_000, "a * b": 35_440, "u + u": 400,
+        "-u": -200, "COALESCE(u, a) * COALESCE(b, u)": 88_600, "u << 3": 1600,
+    }.items():  # fmt: skip
+        expression = read_expression(text, rows.schema)
+        (value,) = compute(rows, [Named("v", expression)])["v"]
+        assert value == expected, text
+        assert type_of(expression, rows.schema, "") == pl.Int64

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from anabranch.engine.run import RunOptions
 
 
+MOST_LANE_VALUES = 1_000_000
+"""Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
 RECENCY = 0.3
 """The weight of the newest epoch in what the manifest says an epoch takes."""
 
@@ -57,6 +59,7 @@ class Checkpoint:
             raise
         self.maps = self._maps(self.manifest)
         self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
+        self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
         self._idle: frozenset[str] = frozenset()
@@ -141,6 +144,27 @@ class Checkpoint:
             name: sink.staging(self.options.checkpoint, name, epoch, attempt, fsync)
             for name, sink in self.sinks.items()
         }
+
+    def check_lanes(self, orders: Orders, report: EpochReport) -> None:
+        """Raises RunError if rows that belong together came in different lanes of their stream."""
+        for split in report.splits:
+            for stream, lanes in split.lane_values.items():
+                known = self._lane_values.setdefault(stream, {})
+                for lane, values in lanes.items():
+                    for value in values:
+                        if known.setdefault(value, lane) != lane:
+                            self._refuse_lanes(orders, stream, known[value], lane)
+                if len(known) > MOST_LANE_VALUES:
+                    known.clear()
+
+    def _refuse_lanes(self, orders: Orders, stream: str, one: int, other: int) -> None:
+        names = {partition: name for name, partition in orders.lanes[stream].items()}
+        terms = ", ".join(map(str, self.plan.streams[stream].lane_terms))
+        raise RunError(
+            f"Stream '{stream}' is said to come partitioned by {terms}, but the same value came in the "
+            f"parts '{names[one]}' and '{names[other]}', so groups would be split. Epoch {orders.epoch} "
+            "is not counted. Take partitioned_by away and start with a new checkpoint."
+        )
 
     def idle_streams(self, now: float) -> frozenset[str]:
         """The streams that have had no rows for longer than the setting allows."""

@@ -80,6 +80,8 @@ class SplitReport(msgspec.Struct):
     result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows before and after sub-aggregation, per subquery."""
+    lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
+    """A few hashes of what decides the lane of a row, for each stream and the partition of a lane."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""

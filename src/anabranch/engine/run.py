@@ -296,6 +296,7 @@ class Run:
             fault = report.fault()
             if fault:
                 raise STAGES.get(fault.kind, RunError)(fault.message)
+            self._checkpoint.check_lanes(orders, report)
         except BaseException:
             self._checkpoint.discard(orders)
             raise

@@ -26,6 +26,10 @@ from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.segment import LOCATOR
 
+LANE_VALUES = 64
+"""Hashes that each lane tells of an epoch, to find out whether rows really keep to their lanes."""
+MANY_ROWS = 100_000
+"""Rows that are looked at for them where there are few different values."""
 FEW_SITES = 6
 """Up to so many sites it is faster to look for the rows of each than to sort rows by site."""
 
@@ -178,9 +182,26 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
     for (stream, lane), frames in gathered.items():
         rows = pl.concat(frames, rechunk=False)
         part = f"split-{task:04d}" if lane is None else f"split-{task:04d}-{lane}"
+        if lane is not None:
+            found = report.lane_values.setdefault(stream, {})
+            found[lane] = lane_values(orders.plan.streams[stream], rows)
         with explained(f"The rows of stream '{stream}'"):
             outbox.route(stream, rows, lane)
             write_results(orders, stream, rows, part, report)
+
+
+def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
+    """The least hashes of the terms that decide a row's lane.
+
+    Lanes that share values share the least of them, so these few are enough to notice.
+    """
+    named = [Named(f"term{n}", term) for n, term in enumerate(plan.lane_terms)]
+    with explained(f"What stream '{plan.name}' comes partitioned by"):
+        hashes = hash_columns(compute(rows, named).get_columns(), rows.height)
+    small = hashes[hashes < np.uint64(1 << 58)]  # sorting all of them would take long
+    if len(small) < LANE_VALUES:
+        small = hashes[:MANY_ROWS]
+    return [int(value) for value in np.unique(small)[:LANE_VALUES]]
 
 
 @contextlib.contextmanager

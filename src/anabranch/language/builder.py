@@ -95,11 +95,14 @@ def count_window(size: int, advance: int | None = None) -> WindowKey:
     return WindowKey("rows", (size, size if advance is None else advance))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Query:
     """Rows of a stream or of another query, to be filtered, computed, grouped."""
 
     node: Node
+
+    def __repr__(self) -> str:
+        return f"Query({', '.join(f'{name} {kind}' for name, kind in self.node.schema.items())})"
 
     def where(self, predicate: Expression) -> Query:
         """The rows for which the predicate is true; `having` is the same after `agg`."""

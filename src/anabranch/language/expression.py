@@ -66,30 +66,43 @@ def takes(function: str) -> str:
     return f"takes {count} argument{'' if count == '1' else 's'}"
 
 
-def to_polars(expression: Expression) -> pl.Expr:
-    """The Polars expression that evaluates this one over a frame."""
+GROWING = frozenset(("+", "-", "*", "//", "%", "<<", "negate", "abs", "mod", "power"))
+"""Functions whose value may need more bits than what they are made of."""
+NARROW = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
+def to_polars(expression: Expression, schema: Mapping[str, pl.DataType] | None = None) -> pl.Expr:
+    """The Polars expression that evaluates this one over a frame with this schema.
+
+    Whole numbers are computed with in 64 bits, however narrow their columns are: Polars alone would let
+    them wrap around in silence.
+    """
     match expression:
         case Column(name):
             return pl.col(name)
         case Literal(value):
             return pl.lit(value, pl.Int64) if type(value) is int else pl.lit(value)
         case Call("cast", (inner, Literal(type_name))):
-            return to_polars(inner).cast(TYPES[str(type_name)])
+            return to_polars(inner, schema).cast(TYPES[str(type_name)])
         case Call("in", (inner, *options)):
             values = [option.value for option in options if isinstance(option, Literal)]
-            known = to_polars(inner).is_in([value for value in values if value is not None])
+            known = to_polars(inner, schema).is_in([value for value in values if value is not None])
             # SQL: x IN (…, NULL) is NULL, not false, when no other value matches
             return pl.when(known).then(True) if None in values else known
         case Call(function, arguments):
-            return FUNCTIONS[function](*_arguments(function, arguments))
+            return FUNCTIONS[function](*_arguments(function, arguments, schema))
     raise LanguageError(f"'{expression}' cannot be evaluated as a column expression.")
 
 
-def _arguments(function: str, arguments: tuple[Expression, ...]) -> Iterator[Any]:
+def _arguments(
+    function: str, arguments: tuple[Expression, ...], schema: Mapping[str, pl.DataType] | None
+) -> Iterator[Any]:
     """The arguments as the function wants them: Polars expressions, some of them plain values."""
     for place, argument in enumerate(arguments):
         if place not in CONSTANTS.get(function, ()):
-            yield to_polars(argument)
+            computed = to_polars(argument, schema)
+            widened = function in GROWING and schema and _is_narrow(argument, schema)
+            yield computed.cast(pl.Int64) if widened else computed
             continue
         value = argument.value if isinstance(argument, Literal) else argument
         wanted = misuse(function, place, value)
@@ -98,6 +111,20 @@ def _arguments(function: str, arguments: tuple[Expression, ...]) -> Iterator[Any
                 f"argument {place + 1} of {function.upper()} is {argument}; expected a constant: {wanted}."
             )
         yield value
+
+
+def _is_narrow(expression: Expression, schema: Mapping[str, pl.DataType]) -> bool:
+    """Whether it is a whole number of fewer than 64 bits."""
+    if isinstance(expression, Column):
+        return schema[expression.name] in NARROW
+    if isinstance(expression, Literal) or not any(
+        schema[name] in NARROW for name in columns_of(expression)
+    ):
+        return False
+    if isinstance(expression, Call) and expression.function in GROWING:
+        return False  # made of wide ones
+    empty = pl.DataFrame(schema=dict(schema))
+    return empty.select(value=to_polars(expression, schema)).schema["value"] in NARROW
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
@@ -126,7 +153,7 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         if name not in schema:
             raise LanguageError(f"{where}: column '{name}' is not found.{suggest(name, schema)}")
     try:
-        frame = pl.DataFrame(schema=dict(schema)).select(value=to_polars(expression))
+        frame = pl.DataFrame(schema=dict(schema)).select(value=to_polars(expression, schema))
     except pl.exceptions.PolarsError as error:
         kinds = ", ".join(
             f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression))
@@ -156,7 +183,9 @@ def _check_comparisons(
         _check_comparisons(part, schema, where)
     if expression.function in COMPARISONS:
         empty = pl.DataFrame(schema=dict(schema))
-        kinds = [empty.select(value=to_polars(p)).schema["value"] for p in expression.arguments]
+        kinds = [
+            empty.select(value=to_polars(p, schema)).schema["value"] for p in expression.arguments
+        ]
         if any(kind.is_temporal() for kind in kinds) and any(kind.is_numeric() for kind in kinds):
             raise LanguageError(
                 f"{where}: '{expression}' compares {' with '.join(map(str, kinds))}. Compare with a "

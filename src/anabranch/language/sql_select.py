@@ -236,7 +236,7 @@ class Select:
         expression = _with_keys(translate(tree, inner), keys)
         for column in columns_of(expression):
             if column not in query.node.schema:
-                grouped = ", ".join(key.name for key in keys) or "nothing"
+                grouped = ", ".join(key.name for key in keys) or "only a window"
                 raise self.scope.error(
                     f"column '{column}' is neither grouped by nor inside an aggregate. "
                     f"GROUP BY has {grouped}; {START} and {END} name a window's borders.",

@@ -54,7 +54,7 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     """The rows after these steps; the engine's own columns (`__…`) pass through."""
     for step in steps:
         if isinstance(step, Where):
-            rows = rows.filter(to_polars(step.predicate))
+            rows = rows.filter(to_polars(step.predicate, rows.schema))
         else:
             own = [name for name in rows.columns if name.startswith("__")]
             rows = compute(rows, step.columns, own)
@@ -65,7 +65,10 @@ def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = 
     """Named expressions over the rows, constants as long as the rows."""
     named = list(columns)
     # with_columns, unlike select, gives a constant the height of the frame
-    computed = rows.with_columns(to_polars(part.expression).alias(part.name) for part in named)
+    schema = rows.schema
+    computed = rows.with_columns(
+        to_polars(part.expression, schema).alias(part.name) for part in named
+    )
     return computed.select(*(part.name for part in named), *keep)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from anabranch.errors import PlanningError
+from anabranch.language.expression import Expression
 from anabranch.language.graph import Node, Stream, streams_of
 from anabranch.language.window import Everything
 from anabranch.operators.partials import SEQ
@@ -77,7 +78,7 @@ def compile_queries(
     used = sorted(set().union(*(streams_of(node) for node in queries.values())))
     plans = {
         name: _stream(
-            streams[name], lateness[name], components[name], subqueries,
+            streams[name], lateness[name], components[name], subqueries, aims.given.terms(name),
             wanted.get(name, set()) | (set(streams[name].schema) if name in whole else set()),
         )
         for name in used
@@ -162,7 +163,7 @@ def _check_clocks(plans: Mapping[str, StreamPlan], components: Mapping[str, str]
 
 def _stream(
     stream: Stream, lateness: int, component: str, subqueries: Mapping[str, Subquery],
-    columns: set[str],
+    lane_terms: tuple[Expression, ...], columns: set[str],
 ) -> StreamPlan:  # fmt: skip
     assert stream.ordered
     columns = columns | {stream.ordered.column}
@@ -174,5 +175,5 @@ def _stream(
     return StreamPlan(
         stream.name, stream.schema, stream.ordered, lateness,
         tuple(name for name in stream.schema if name in columns), component, SEQ in columns,
-        next(lanes, None),
+        next(lanes, None), lane_terms,
     )  # fmt: skip

@@ -88,6 +88,8 @@ class StreamPlan:
     """Whether rows carry their arrival number."""
     home: str | None = None
     """The exchange whose partitions its lanes are, if it comes partitioned as that one wants it."""
+    lane_terms: tuple[Expression, ...] = ()
+    """What decides, as the user says, in which lane a row is."""
 
 
 @dataclass(frozen=True)

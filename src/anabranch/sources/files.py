@@ -238,6 +238,11 @@ def file_source(stream: str, path: str, format: str | None, schema: pl.Schema | 
     # The names of files are part of the checkpoint: they must not depend on how the path is written
     path = os.path.abspath(path)
     files = _expand(path)
+    if not files and schema is None and not glob.has_magic(path) and not os.path.exists(path):
+        raise SourceError(
+            f"Stream '{stream}': there is no file or folder '{path}'. Mend the path, or give format= and "
+            "schema= to wait for its first file."
+        )
     if format is None:
         suffix = Path(files[0] if files else path).suffix
         if suffix not in EXTENSIONS:
@@ -252,8 +257,20 @@ def file_source(stream: str, path: str, format: str | None, schema: pl.Schema | 
                 f"Stream '{stream}': there is no file under '{path}' to take the schema from. "
                 "Give schema=, or put a file there first."
             )
-        schema = infer_schema(files[0], format)
+        schema = _schema_of(files, format)
     return FileSource(stream, path, format, schema)
+
+
+def _schema_of(files: list[str], format: str) -> pl.Schema:
+    """The schema of the first file that can be read; what is wrong with others is said when they are."""
+    first: SourceError | None = None
+    for path in files:
+        try:
+            return infer_schema(path, format)
+        except SourceError as error:
+            first = first or error
+    assert first is not None
+    raise first
 
 
 def _expand(path: str) -> list[str]:

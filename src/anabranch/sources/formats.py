@@ -67,13 +67,21 @@ def infer_schema(path: str, format: str) -> pl.Schema:
             case "arrow":
                 return pl.Schema(_polars_schema(_open_arrow(path).schema))
             case "csv":
-                return pl.Schema(_polars_schema(_open_csv(path).schema))
-        return pl.Schema(_polars_schema(pa.json.read_json(path).schema))
+                return pl.Schema(_in_microseconds(_polars_schema(_open_csv(path).schema)))
+        return pl.Schema(_in_microseconds(_polars_schema(pa.json.read_json(path).schema)))
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
-            f"The schema of '{path}' cannot be read as {format}: {error}. "
+            f"The schema of '{path}' cannot be read as {format}: {str(error).rstrip('.')}. "
             "Give the stream a schema, or mend the file."
         ) from error
+
+
+def _in_microseconds(schema: dict[str, pl.DataType]) -> dict[str, pl.DataType]:
+    """Texts have no unit of time of their own; Arrow takes them for nanoseconds if there is a fraction."""
+    return {
+        name: pl.Datetime("us", kind.time_zone) if isinstance(kind, pl.Datetime) else kind
+        for name, kind in schema.items()
+    }
 
 
 def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from sqlglot import exp
 
 from anabranch.engine.run import Run
-from anabranch.errors import LanguageError, suggest
+from anabranch.errors import LanguageError, SettingsError, suggest
 from anabranch.language.dialect import Scope, StatementDialect, offset_of, parse
 from anabranch.session import Session
 from anabranch.settings import Settings
@@ -62,8 +62,17 @@ class Spec:
         _Registrar(session, self.streams, self.queries).register_all()
         return session
 
+    def check_sinks(self) -> None:
+        """Refuses to run queries whose results would go nowhere; to explain them is another matter."""
+        if not self.sinks:
+            raise SettingsError(
+                "No query of the file has a sink: CREATE SINK query TO 'folder', or TO CONSOLE "
+                "(in YAML: sinks:)."
+            )
+
     def start(self, session: Session) -> Run:
         """Starts the queries of the file."""
+        self.check_sinks()
         options = {key: self.run[key] for key in self.run if key not in ("sites", "cores")}
         return session.start(sinks=self.sinks, **options)
 

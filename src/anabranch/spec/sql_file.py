@@ -145,11 +145,11 @@ class _File:
                     f"SELECT * FROM {name}."
                 )
             check_query(spot, name, [name for name in self.queries if name not in self.views])
-        for what, made in (("STREAM", self.streams), ("QUERY", self.queries), ("SINK", self.sinks)):
+        for what, made in (("STREAM", self.streams), ("QUERY", self.queries)):
             if not made:
                 raise SettingsError(
-                    f"{file}, line 1: there is no CREATE {what}: a file needs streams, queries and "
-                    f"sinks, e.g. {FORMS[what]}."
+                    f"{file}, line 1: there is no CREATE {what}: a file needs streams and queries, "
+                    f"e.g. {FORMS[what]}."
                 )
         run = {key: part for key, part in self.options.items() if key in RUN}
         rest = {key: part for key, part in self.options.items() if key not in RUN}

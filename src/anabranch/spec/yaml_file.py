@@ -40,16 +40,16 @@ def read_yaml(path: Path) -> Spec:
     """The specification in a YAML file."""
     top = read_document(path)
     sections = top.fields(SECTIONS)
-    for key in ("streams", "queries", "sinks"):
+    for key in ("streams", "queries"):
         if key not in sections or not sections[key].fields():
-            raise top.error(f"'{key}' is missing: a file needs streams, queries and sinks.")
+            raise top.error(f"'{key}' is missing: a file needs streams and queries.")
     streams = sections["streams"].fields()
     queries: dict[str, Definition] = {
         name: YamlQuery(name, entry) for name, entry in sections["queries"].fields().items()
     }
     known = query_names(queries, streams)
     sinks: dict[str, FileSink | str] = {}
-    for name, entry in sections["sinks"].fields().items():
+    for name, entry in sections["sinks"].fields().items() if "sinks" in sections else ():
         check_query(entry, name, known)
         sinks[name] = _sink(entry)
     return Spec(
