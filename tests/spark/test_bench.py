@@ -70,6 +70,7 @@ class TestQuickRuns:
             sent = stage["state_rows"] + (SETTLING + MEASURED) * found["delta_rows"]
             assert stage["state_rows_at_end"] == pytest.approx(sent, rel=0.1)
 
+    @pytest.mark.soak
     def test_latency_times_both_sides(self) -> None:
         found = bench("latency")
         assert found["ratio"] == pytest.approx(

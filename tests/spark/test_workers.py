@@ -98,7 +98,7 @@ def test_an_executor_is_killed(tmp_path: Path) -> None:
         tmp_path, seed=42, files=5, engine="local-cluster[2,1,1024]",
         # Patience: on a busy machine Spark would rather move a task than wait for its executor
         options={"naps": NAP, "sites": 3, "await_executors": [0, 4],
-                 "conf": {**SHORT_LIVED, "spark.locality.wait": "60s"}},
+                 "conf": {**SHORT_LIVED, "spark.locality.wait": "30s"}},
     )  # fmt: skip
     killed: list[psutil.Process] = []
     folders: set[Path] = set()
