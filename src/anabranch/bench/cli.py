@@ -73,7 +73,7 @@ def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 
 @app.command()
 def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
-    """One query under the three ways to give operators sites (about 3 minutes)."""
+    """One query under the three ways to give operators sites (about 4 minutes)."""
     _finish(_measure(["strategies"], quick, save), as_json)
 
 

@@ -24,13 +24,13 @@ from anabranch.session import Session
 STRATEGIES = ("subquery", "operator", "query")
 ROWS = 1_000_000
 """Rows of a file, which is an epoch."""
-FILES = 6
+FILES = 12
 SECONDS_PER_FILE = 20
 KEYS = 50_000
 SITES = 4
 SETTLING = 2
 """Epochs that do not count: workers start, and sites are given by what the first epochs cost."""
-REPEATS = 3
+REPEATS = 5
 QUERIES = {
     "mapped": "SELECT time, k * 3 + 1 AS k, v, v & 7 AS w FROM numbers",
     "filtered": "SELECT time, k, v, w FROM mapped WHERE v % 16 <> 0",
