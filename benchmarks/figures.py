@@ -172,7 +172,8 @@ def draw_strategies(found: dict[str, Any]) -> plt.Figure:
     right.set_ylabel("share of the cores' time")
     for axes in (left, right):
         axes.set_xticks(range(len(names)), names)
-    right.legend(frameon=False, fontsize=8)
+    right.set_ylim(0, 1.2)
+    right.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
     left.set_title("Rate (as StreamCloud's Fig 7f)", fontsize=9)
     right.set_title("Costs (as its Fig 9)", fontsize=9)
     return figure

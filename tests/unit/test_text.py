@@ -370,3 +370,20 @@ def test_narrow_columns_do_not_wrap_around() -> None:
         (value,) = compute(rows, [Named("v", expression)])["v"]
         assert value == expected, text
         assert type_of(expression, rows.schema, "") == pl.Int64
+
+
+def test_a_time_without_a_zone_is_in_that_of_the_column() -> None:
+    zoned = pl.Series("ts", ["2026-03-01T22:05:00", "2026-03-01T22:15:00"]).str.to_datetime(
+        "%Y-%m-%dT%H:%M:%S"
+    )
+    rows = pl.DataFrame(zoned.dt.replace_time_zone("Europe/Berlin"))
+    for text, expected in {
+        "ts > TIMESTAMP '2026-03-01 22:10:00'": [False, True],
+        "TIMESTAMP '2026-03-01 22:05:00' = ts": [True, False],
+        "ts BETWEEN TIMESTAMP '2026-03-01 22:00:00' AND TIMESTAMP '2026-03-01 22:10:00'": [
+            True,
+            False,
+        ],
+    }.items():
+        expression = read_expression(text, rows.schema)
+        assert compute(rows, [Named("v", expression)])["v"].to_list() == expected, text

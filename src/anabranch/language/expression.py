@@ -89,6 +89,8 @@ def to_polars(expression: Expression, schema: Mapping[str, pl.DataType] | None =
             known = to_polars(inner, schema).is_in([value for value in values if value is not None])
             # SQL: x IN (…, NULL) is NULL, not false, when no other value matches
             return pl.when(known).then(True) if None in values else known
+        case Call(function, (first, second)) if function in COMPARISONS and schema:
+            return FUNCTIONS[function](*_in_one_zone((first, second), schema))
         case Call(function, arguments):
             return FUNCTIONS[function](*_arguments(function, arguments, schema))
     raise LanguageError(f"'{expression}' cannot be evaluated as a column expression.")
@@ -111,6 +113,26 @@ def _arguments(
                 f"argument {place + 1} of {function.upper()} is {argument}; expected a constant: {wanted}."
             )
         yield value
+
+
+def _in_one_zone(
+    sides: tuple[Expression, Expression], schema: Mapping[str, pl.DataType]
+) -> list[pl.Expr]:
+    """Both sides of a comparison; a time without a zone is taken to be in that of the other side."""
+    computed = [to_polars(side, schema) for side in sides]
+    names = [name for side in sides for name in columns_of(side)]
+    if not any(isinstance(schema[name], pl.Datetime) for name in names):
+        return computed
+    empty = pl.DataFrame(schema=dict(schema))
+    kinds = [empty.select(value=side).schema["value"] for side in computed]
+    zones = [kind.time_zone for kind in kinds if isinstance(kind, pl.Datetime)]
+    zone = next((zone for zone in zones if zone), None)
+    return [
+        side.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+        if zone and isinstance(kind, pl.Datetime) and kind.time_zone is None
+        else side
+        for side, kind in zip(computed, kinds, strict=True)
+    ]
 
 
 def _is_narrow(expression: Expression, schema: Mapping[str, pl.DataType]) -> bool:

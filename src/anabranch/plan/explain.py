@@ -100,7 +100,7 @@ def _partitioning(told: Explanation, part: Part, verbose: bool) -> Iterator[str]
     yield from _wrapped(f"Partitioning of {', '.join(part.streams)}: {best.partitioning}", "")
     if told.strategy != "subquery":
         yield from _wrapped(
-            f"Not used: with strategy='{told.strategy}' every exchange is by the keys of its operator.",
+            f"Not used: with strategy='{told.strategy}' every operator has an exchange of its own.",
             "  ", "  ",
         )  # fmt: skip
     else:
@@ -124,7 +124,8 @@ def _reach(told: Explanation, part: Part) -> str:
     if not inside:
         return ""
     if not apart:
-        return f"{'All ' if len(inside) > 1 else ''}{_these(inside)} on its partitions. "
+        these = _these(inside)
+        return f"{'All ' if these[0].isdigit() else ''}{these} on its partitions. "
     return f"{_these(inside)} on its partitions; {', '.join(apart)} cannot. "
 
 
