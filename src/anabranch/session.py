@@ -12,8 +12,7 @@ Streams
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,23 +20,21 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.engine.exchange import Exchange, Twin
-from anabranch.engine.run import Explainer, Run, RunOptions, StepHook
+from anabranch.engine.run import Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
-from anabranch.language.expression import Expression, substitute, type_of
+from anabranch.language.expression import Expression
 from anabranch.language.graph import Node, Stream, depth
 from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
-from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
-from anabranch.partitioning.requirement import attributes_of
+from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.partitioning.written import read_set, read_sets
 from anabranch.plan.check import check_runnable
-from anabranch.plan.compile import compile_queries
-from anabranch.plan.draft import Aims
 from anabranch.plan.draw import draw_svg
 from anabranch.plan.explain import explain_text
 from anabranch.plan.explanation import Explanation
-from anabranch.plan.figures import Background, explanation_of
 from anabranch.plan.subquery import Plan
+from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
 from anabranch.sources.base import Source
@@ -46,12 +43,11 @@ from anabranch.sources.generate import Generator
 from anabranch.sources.make import (
     Registered,
     check_choice,
-    describe_source,
     find_ordered,
     make_generator,
     read_schema,
 )
-from anabranch.state.manifest import Manifest, refuse_other
+from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace, place
 from anabranch.state.store import read_latest
 
@@ -183,7 +179,7 @@ class Session:
                 f"folder for each part; '{source.path}' is none."
             )
         source.lanes = True
-        return _set_over(node, terms)
+        return read_set(node, terms)
 
     def _dataframe(self, name: str, frame: Any) -> Source:
         from anabranch.sources.spark import DataFrameSource
@@ -249,64 +245,18 @@ class Session:
         an exchange by their own keys. Streams of one set belong together, term by term; those it leaves
         out, and with `{}` all, have no common partitioning.
         """
-        if not sets:
-            raise PlanningError("permit() needs at least one set, e.g. permit({'tcp': ['srcIP']}).")
-        permitted = []
-        for some in sets:
-            for name, terms in some.items():
-                if isinstance(terms, str):
-                    raise PlanningError(
-                        f"permit() takes a list of expressions for stream '{name}', not the text "
-                        f"'{terms}': {{'{name}': ['{terms}']}}."
-                    )
-            for name in some:
-                if name not in self._streams:
-                    raise PlanningError(
-                        f"There is no stream '{name}'.{suggest(name, self._streams)}"
-                    )
-            if len({len(terms) for terms in some.values()}) > 1:
-                raise PlanningError(
-                    "Streams that are permitted together must have equally many terms: the first of each "
-                    "belong together, the second, and so on."
-                )
-            read = {name: _terms_over(self._streams[name].node, some[name]) for name in some}
-            count = len(next(iter(read.values()), ()))
-            axes = [Axis({name: terms[at] for name, terms in read.items()}) for at in range(count)]
-            permitted.append(PartitioningSet(tuple(axes)))
-        self._choosing.permit(permitted)
+        nodes = {name: stream.node for name, stream in self._streams.items()}
+        self._choosing.permit(read_sets(nodes, sets))
 
     # -- plans ------------------------------------------------------------------------------------
 
     def plan(self, checkpoint: str | Path | None = None) -> Plan:
         """The compiled plan of all queries; with a checkpoint, as its run first started."""
-        return self._plan(_stored(checkpoint), None)[0]
+        return self._planning().plan(_stored(checkpoint), None)[0]
 
-    def _plan(
-        self, stored: Manifest | None, sinks: Collection[str] | None
-    ) -> tuple[Plan, Choice | None]:
-        return self._compiled(self._nodes(), self._streams, stored, sinks)
-
-    def _compiled(
-        self, nodes: Mapping[str, Node], streams: Mapping[str, Registered], stored: Manifest | None,
-        sinks: Collection[str] | None,
-    ) -> tuple[Plan, Choice | None]:  # fmt: skip
-        """The plan, and the choice it was made by if it was."""
-        choice = None
-        if self.settings.strategy == "subquery" and nodes:
-            if stored and stored.partitioning is not None:
-                choice = self._choosing.as_chosen(nodes, streams, stored.partitioning)
-            else:
-                choice = self._choosing.choose(nodes, streams)
-        plan = compile_queries(
-            {name: stream.node for name, stream in streams.items()},
-            nodes,
-            {name: stream.lateness for name, stream in streams.items()},
-            self.settings.allow_unbounded_state,
-            [name for name, stream in streams.items() if stream.whole],
-            Aims(choice, self._choosing.given(streams), self.settings.central, sinks),
-            self.settings.strategy,
-        )
-        return plan, choice
+    def _planning(self) -> Planning:
+        """The queries of now: what is made of it stays so when the session gets others."""
+        return Planning(self._nodes(), dict(self._streams), self._choosing)
 
     def partitioning(self, checkpoint: str | Path | None = None) -> Choice:
         """The partitioning set that suits the whole query set best, and what else was considered.
@@ -314,13 +264,13 @@ class Session:
         Costs follow from the rates that a run with this checkpoint has counted; without one, from a
         sample of each stream, and where there is none, from assumed rates.
         """
-        return self._choosing.choose(self._nodes(), self._streams, _stored(checkpoint))
+        return self._planning().choose(_stored(checkpoint))
 
     def explanation(
         self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
     ) -> Explanation:
         """All that there is to say about the plan; with a checkpoint, what its run has measured too."""
-        return self._explainer(sinks)(_stored(checkpoint))
+        return self._planning().explainer(sinks)(_stored(checkpoint))
 
     def explain(
         self, checkpoint: str | Path | None = None, verbose: bool = False,
@@ -338,35 +288,6 @@ class Session:
     ) -> str:
         """The plan as a drawing: the text of an SVG file."""
         return draw_svg(self.explanation(checkpoint, sinks))
-
-    def _explainer(self, sinks: Mapping[str, Any] | None) -> Explainer:
-        """Explains the queries of now, also when the session has got others since."""
-        nodes, streams = self._nodes(), dict(self._streams)
-        given = self._choosing.given(streams)
-        described = {query: sink.describe() for query, sink in make_sinks(sinks or {}).items()}
-        known = Background(
-            self.sites, self.sites * self.settings.partitions_per_site, self.settings.strategy,
-            {name: describe_source(stream.source) for name, stream in streams.items()}, given,
-            described if sinks is not None else None,
-        )  # fmt: skip
-
-        def explain(stored: Manifest | None) -> Explanation:
-            plan, used = self._compiled(nodes, streams, stored, sinks)
-            if stored is not None:
-                refuse_other(stored, plan.identity, "The checkpoint")
-            choice, better = self._choosing.choose(nodes, streams), None
-            if used is not None:
-                choice = used
-                if stored is not None and stored.epoch >= 0:
-                    again = self._choosing.choose(nodes, streams, stored)
-                    if again.partitioning != choice.partitioning:
-                        better = again.partitioning
-                    # The candidates at the measured rates, beside what had been expected
-                    expected = self._choosing.choose(nodes, streams).flows
-                    choice = replace(again.pinned(choice.texts) or choice, flows=expected)
-            return explanation_of(plan, nodes, choice, known, stored, better)
-
-        return explain
 
     # -- runs -------------------------------------------------------------------------------------
 
@@ -389,7 +310,8 @@ class Session:
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         """
-        plan, choice = self._plan(_stored(checkpoint), sinks)
+        planning = self._planning()
+        plan, choice = planning.plan(_stored(checkpoint), sinks)
         check_runnable(plan)
         check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
@@ -439,7 +361,7 @@ class Session:
                 source.land_in(
                     durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
                 )
-        explainer = self._explainer(made)
+        explainer = planning.explainer(made)
         return Run(plan, sources, made, self._exchange(), options, explainer).start()
 
     def _exchange(self) -> Exchange:
@@ -453,25 +375,6 @@ class Session:
         """Stops the Spark session, if this session has one."""
         if self.spark is not None:
             self.spark.stop()
-
-
-def _set_over(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
-    """A partitioning set written by hand."""
-    return PartitioningSet.of({stream.name: _terms_over(stream, terms)})
-
-
-def _terms_over(stream: Stream, terms: Sequence[str | Expression]) -> list[Expression]:
-    from anabranch.language.text import read_expression
-
-    where = f"The partitioning of stream '{stream.name}'"
-    read = [
-        read_expression(term, stream.schema, where) if isinstance(term, str) else term
-        for term in terms
-    ]
-    known = attributes_of(stream)
-    for term in read:
-        type_of(term, stream.schema, where)
-    return [substitute(term, known) for term in read]
 
 
 def _stored(checkpoint: str | Path | None) -> Manifest | None:

@@ -1,0 +1,61 @@
+"""Partitioning sets that users write: how a stream comes, and which sets may be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from anabranch.errors import PlanningError, suggest
+from anabranch.language.expression import Expression, substitute, type_of
+from anabranch.language.graph import Stream
+from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
+from anabranch.partitioning.requirement import attributes_of
+
+
+def read_set(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
+    """The set of one stream."""
+    return PartitioningSet.of({stream.name: _terms(stream, terms)})
+
+
+def read_sets(
+    streams: Mapping[str, Stream], sets: Sequence[Mapping[str, Sequence[str | Expression]]]
+) -> list[PartitioningSet]:
+    """Sets of several streams each, whose terms belong together one by one."""
+    if not sets:
+        raise PlanningError("permit() needs at least one set, e.g. permit({'tcp': ['srcIP']}).")
+    return [_read_together(streams, some) for some in sets]
+
+
+def _read_together(
+    streams: Mapping[str, Stream], some: Mapping[str, Sequence[str | Expression]]
+) -> PartitioningSet:
+    for name, terms in some.items():
+        if name not in streams:
+            raise PlanningError(f"There is no stream '{name}'.{suggest(name, streams)}")
+        if isinstance(terms, str):
+            raise PlanningError(
+                f"permit() takes a list of expressions for stream '{name}', not the text "
+                f"'{terms}': {{'{name}': ['{terms}']}}."
+            )
+    if len({len(terms) for terms in some.values()}) > 1:
+        raise PlanningError(
+            "Streams that are permitted together must have equally many terms: the first of each "
+            "belong together, the second, and so on."
+        )
+    read = {name: _terms(streams[name], terms) for name, terms in some.items()}
+    count = len(next(iter(read.values()), ()))
+    axes = [Axis({name: terms[at] for name, terms in read.items()}) for at in range(count)]
+    return PartitioningSet(tuple(axes))
+
+
+def _terms(stream: Stream, terms: Sequence[str | Expression]) -> list[Expression]:
+    from anabranch.language.text import read_expression  # loads sqlglot, which not all need
+
+    where = f"The partitioning of stream '{stream.name}'"
+    read = [
+        read_expression(term, stream.schema, where) if isinstance(term, str) else term
+        for term in terms
+    ]
+    for term in read:
+        type_of(term, stream.schema, where)
+    known = attributes_of(stream)
+    return [substitute(term, known) for term in read]

@@ -1,0 +1,88 @@
+"""From the streams and queries of a session to a plan and its explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from anabranch.choosing import Choosing
+from anabranch.language.graph import Node
+from anabranch.partitioning.choice import Choice
+from anabranch.plan.compile import compile_queries
+from anabranch.plan.draft import Aims
+from anabranch.plan.explanation import Explanation
+from anabranch.plan.figures import Background, explanation_of
+from anabranch.plan.subquery import Plan
+from anabranch.settings import Settings
+from anabranch.sinks.make import make_sinks
+from anabranch.sources.make import Registered, describe_source
+from anabranch.state.manifest import Manifest, refuse_other
+
+
+@dataclass(frozen=True)
+class Planning:
+    """The queries and streams of a session at one time."""
+
+    nodes: Mapping[str, Node]
+    streams: Mapping[str, Registered]
+    choosing: Choosing
+
+    @property
+    def settings(self) -> Settings:
+        return self.choosing.settings
+
+    def plan(
+        self, stored: Manifest | None, sinks: Collection[str] | None
+    ) -> tuple[Plan, Choice | None]:
+        """The plan, and the choice it was made by if it was; as a stored run first started, if any."""
+        choice = None
+        if self.settings.strategy == "subquery" and self.nodes:
+            if stored and stored.partitioning is not None:
+                texts = stored.partitioning
+                choice = self.choosing.as_chosen(self.nodes, self.streams, texts)
+            else:
+                choice = self.choose()
+        plan = compile_queries(
+            {name: stream.node for name, stream in self.streams.items()},
+            self.nodes,
+            {name: stream.lateness for name, stream in self.streams.items()},
+            self.settings.allow_unbounded_state,
+            [name for name, stream in self.streams.items() if stream.whole],
+            Aims(choice, self.choosing.given(self.streams), self.settings.central, sinks),
+            self.settings.strategy,
+        )
+        return plan, choice
+
+    def choose(self, run: Manifest | None = None) -> Choice:
+        """The best partitioning, by what a run has counted if there is one."""
+        return self.choosing.choose(self.nodes, self.streams, run)
+
+    def explainer(
+        self, sinks: Mapping[str, Any] | None
+    ) -> Callable[[Manifest | None], Explanation]:
+        """What explains the plan, with what a run has measured by then."""
+        sites = self.choosing.sites
+        described = {query: sink.describe() for query, sink in make_sinks(sinks or {}).items()}
+        known = Background(
+            sites, sites * self.settings.partitions_per_site, self.settings.strategy,
+            {name: describe_source(stream.source) for name, stream in self.streams.items()},
+            self.choosing.given(self.streams), described if sinks is not None else None,
+        )  # fmt: skip
+
+        def explain(stored: Manifest | None) -> Explanation:
+            plan, used = self.plan(stored, sinks)
+            if stored is not None:
+                refuse_other(stored, plan.identity, "The checkpoint")
+            choice, better = self.choose(), None
+            if used is not None:
+                expected, choice = choice.flows, used
+                if stored is not None and stored.epoch >= 0:
+                    again = self.choose(stored)
+                    if again.partitioning != choice.partitioning:
+                        better = again.partitioning
+                    # The candidates at the measured rates, beside what had been expected
+                    choice = replace(again.pinned(choice.texts) or choice, flows=expected)
+            return explanation_of(plan, self.nodes, choice, known, stored, better)
+
+        return explain
