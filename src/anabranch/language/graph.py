@@ -6,7 +6,6 @@ its node is simply part of the graph, and work that two queries write alike is d
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -14,7 +13,9 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
-from anabranch.language.matching import Steps, bound_through, comparable, right_names
+from anabranch.language.join import JOINS, Join
+from anabranch.language.matching import Steps
+from anabranch.language.node import Node, Ordered, Stream, require_boolean, require_distinct
 from anabranch.language.window import (
     END,
     START,
@@ -25,68 +26,6 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
-
-JOINS = ("inner", "left", "right", "full")
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """The ordered attribute of a node's rows and how its watermark follows from the streams'.
-
-    `clocks` has one list of steps per way the rows come: each maps the streams' watermark to a
-    lower bound on this column in rows still to come; the least of them holds.
-    """
-
-    column: str
-    timestamps: bool
-    clocks: tuple[Steps, ...] = ((),)
-
-    def then(self, column: str, *steps: tuple[str, int]) -> Ordered:
-        return Ordered(column, self.timestamps, tuple((*clock, *steps) for clock in self.clocks))
-
-    def watermark(self, source: int | None) -> int | None:
-        """The watermark of this column, given that of the streams."""
-        return None if source is None else min(_advance(clock, source) for clock in self.clocks)
-
-
-def _advance(clock: Steps, value: int) -> int:
-    for operation, amount in clock:
-        match operation:
-            case "//":
-                value //= amount
-            case "*":
-                value *= amount
-            case "+":
-                value += amount
-    return value
-
-
-class Node:
-    """Something that yields rows; subclasses say what."""
-
-    schema: pl.Schema
-    ordered: Ordered | None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return ()
-
-    @functools.cached_property
-    def signature(self) -> str:
-        """A text that is the same for nodes that yield the same rows."""
-        return f"{self}({', '.join(node.signature for node in self.inputs)})"
-
-
-@dataclass(frozen=True, eq=False)
-class Stream(Node):
-    """The rows of a registered stream."""
-
-    name: str
-    schema: pl.Schema
-    ordered: Ordered | None
-
-    def __str__(self) -> str:
-        return f"STREAM {self.name}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +38,7 @@ class Filter(Node):
     ordered: Ordered | None = field(init=False)
 
     def __post_init__(self) -> None:
-        _require_boolean(self.predicate, self.input.schema, "WHERE")
+        require_boolean(self.predicate, self.input.schema, "WHERE")
         object.__setattr__(self, "schema", self.input.schema)
         object.__setattr__(self, "ordered", self.input.ordered)
 
@@ -126,7 +65,7 @@ class Branch(Node):
 
     def __post_init__(self) -> None:
         for predicate in self.predicates:
-            _require_boolean(predicate, self.input.schema, "case filter")
+            require_boolean(predicate, self.input.schema, "case filter")
         object.__setattr__(self, "schema", self.input.schema)
         object.__setattr__(self, "ordered", self.input.ordered)
 
@@ -148,7 +87,7 @@ class Project(Node):
     ordered: Ordered | None = field(init=False)
 
     def __post_init__(self) -> None:
-        _require_distinct([column.name for column in self.columns], "SELECT")
+        require_distinct([column.name for column in self.columns], "SELECT")
         types = {
             column.name: type_of(column.expression, self.input.schema, f"SELECT {column}")
             for column in self.columns
@@ -255,7 +194,7 @@ class Aggregate(Node):
                     f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."
                 )
         types = self._window_types() | _group_types(self.keys, self.aggregates, self.input.schema)
-        _require_distinct(
+        require_distinct(
             [
                 *self._window_types(),
                 *(k.name for k in self.keys),
@@ -330,7 +269,7 @@ class History(Node):
             raise LanguageError("A history needs the ordered attribute of its input.")
         types = _group_types(self.keys, self.aggregates, self.input.schema)
         names = [aggregate.name for aggregate in self.aggregates]
-        _require_distinct([*self.input.schema, *names], "history")
+        require_distinct([*self.input.schema, *names], "history")
         added = {name: types[name] for name in names}
         object.__setattr__(self, "schema", pl.Schema({**self.input.schema, **added}))
         object.__setattr__(self, "ordered", self.input.ordered)
@@ -344,86 +283,6 @@ class History(Node):
             f"HISTORY {self.rows} BY {', '.join(map(str, self.keys))} "
             f"AGG {', '.join(map(str, self.aggregates))}"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Join(Node):
-    """Pairs of rows of two inputs for which all equalities and the predicate hold.
-
-    Each pair of `pairs` is an expression over the left columns and one over the right. An outer join has the
-    rows of its outer side that meet none too, with NULL beside them. Columns of the right that the left has
-    too are called `<name>_<suffix>`; the predicate is over the columns of the result.
-    """
-
-    left: Node
-    right: Node
-    kind: str
-    pairs: tuple[tuple[Expression, Expression], ...]
-    predicate: Expression | None = None
-    suffix: str = "right"
-    schema: pl.Schema = field(init=False)
-    ordered: Ordered | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.kind not in JOINS:
-            raise LanguageError(f"A join is '{self.kind}'; expected one of {', '.join(JOINS)}.")
-        if not self.pairs:
-            raise LanguageError(
-                "This join has no equality between its two inputs, so every row would meet every row: "
-                "say which columns must be equal."
-            )
-        for ours, theirs in self.pairs:
-            kinds = (
-                type_of(ours, self.left.schema, f"JOIN ON {ours}, left side"),
-                type_of(theirs, self.right.schema, f"JOIN ON {theirs}, right side"),
-            )
-            if not comparable(*kinds):
-                raise LanguageError(
-                    f"JOIN ON {ours} = {theirs}: the left is {kinds[0]} and the right is {kinds[1]}, "
-                    "which are never equal. Cast one of them."
-                )
-        names = [*self.left.schema, *self.right_names.values()]
-        _require_distinct(names, "JOIN")
-        kinds_of_all = (*self.left.schema.values(), *self.right.schema.values())
-        object.__setattr__(self, "schema", pl.Schema(zip(names, kinds_of_all, strict=True)))
-        if self.predicate is not None:
-            _require_boolean(self.predicate, self.schema, "JOIN ON")
-        object.__setattr__(self, "ordered", self._order())
-
-    @property
-    def right_names(self) -> dict[str, str]:
-        """For each column of the right input its name in the result."""
-        return right_names(self.left.schema, self.right.schema, self.suffix)
-
-    def _order(self) -> Ordered | None:
-        """The time of the left, or of the right for a right join, if an equality ties the two times.
-
-        A row still to come has a new row on one side: on the left its time is bounded by the left's
-        watermark, on the right the time of what it can meet is bounded through the equality. A full join
-        has rows with neither.
-        """
-        ours, theirs = self.left.ordered, self.right.ordered
-        if ours is None or theirs is None or self.kind == "full":
-            return None
-        left = self.kind != "right"
-        near, far = (ours, theirs) if left else (theirs, ours)
-        for pair in self.pairs:
-            here, there = pair if left else pair[::-1]
-            steps = bound_through(here, there, {"left": near.column, "right": far.column})
-            if steps is not None:
-                clocks = (*near.clocks, *((*clock, *steps) for clock in far.clocks))
-                name = near.column if left else self.right_names[near.column]
-                return Ordered(name, near.timestamps, tuple(dict.fromkeys(clocks)))
-        return None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
-
-    def __str__(self) -> str:
-        pairs = " AND ".join(f"{ours} = {theirs}" for ours, theirs in self.pairs)
-        rest = "" if self.predicate is None else f" WHERE {self.predicate}"
-        return f"{self.kind.upper()} JOIN ON {pairs}{rest} AS {self.suffix}"
 
 
 def tumble_size(expression: Expression, ordered: Ordered) -> int | None:
@@ -460,17 +319,7 @@ def _group_types(
     return types
 
 
-def _require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> None:
-    kind = type_of(predicate, schema, f"{where} {predicate}")
-    if kind not in (pl.Boolean, pl.Null):
-        raise LanguageError(f"{where} {predicate}: expected a condition, but this is {kind}.")
-
-
-def _require_distinct(names: list[str], where: str) -> None:
-    for name in names:
-        if name.startswith("__"):
-            raise LanguageError(f"{where}: '{name}' is not a name for a column: `__` is reserved.")
-        if names.count(name) > 1:
-            raise LanguageError(
-                f"{where}: two columns are called '{name}'. Give one another name with alias()."
-            )
+__all__ = [
+    "JOINS", "Aggregate", "Branch", "Filter", "History", "Join", "Node", "Ordered", "Project", "Stream",
+    "Union", "depth", "streams_of", "tumble_size",
+]  # fmt: skip
