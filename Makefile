@@ -40,7 +40,7 @@ test: $(STAMP) ## Run the tests (all but those marked soak)
 	@$(PYTEST) $(PYTEST_ARGS)
 
 test-all: $(STAMP) ## Run all tests, the long ones too
-	@$(PYTEST) -m "" $(PYTEST_ARGS)
+	@$(PYTEST) -m "" --hypothesis-profile=random $(PYTEST_ARGS)
 
 check: $(STAMP) ## Lint, check the format, check the types
 	$(VENV)/bin/ruff check .

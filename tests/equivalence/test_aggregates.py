@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from anabranch import (
@@ -83,14 +83,7 @@ class Drawn:
 
 
 def examples(number: int) -> Any:
-    return settings(
-        max_examples=number,
-        derandomize=True,
-        deadline=None,
-        database=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    return settings(max_examples=number)
 
 
 def run(case: Case, trial: Trial) -> Outcome:

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import polars as pl
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from anabranch import Session
@@ -146,9 +146,7 @@ def packets(seed: int, rows: int) -> pl.DataFrame:
     )
 
 
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
+@settings(max_examples=EXAMPLES)
 @given(
     made=query_sets(),
     seed=st.integers(0, 1000),

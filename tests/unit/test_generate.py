@@ -46,7 +46,7 @@ def top(frame: pl.DataFrame, column: str, n: int) -> set[int]:
     return set(shares(frame, column)[column].head(n))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     kind=st.sampled_from(sorted(KINDS)),
     skew=st.sampled_from(SKEWS),

@@ -292,13 +292,13 @@ def fill_column(function: Expression, name: str) -> Expression:
     return substitute(function, {hole(0).name: col(name)})
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(TERMS, TERMS)
 def test_claims_about_numbers_hold(left: Expression, right: Expression) -> None:
     check_sound(NUMBERS, left, right)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(STRINGS, STRINGS)
 def test_claims_about_strings_hold(left: Expression, right: Expression) -> None:
     check_sound(WORDS, left, right)
@@ -319,7 +319,7 @@ def classes(values: Iterable[tuple[object, object]]) -> int:
     return len({find(key) for key in list(parent)})
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.one_of(
     st.tuples(STEPS, STEPS).map(lambda n: (x // n[0], x // n[1])),
     st.tuples(STEPS, STEPS).map(lambda n: (x % n[0], x % n[1])),

@@ -182,7 +182,7 @@ def values(rows: pl.DataFrame, terms: tuple[Expression, ...]) -> list[tuple[obje
     return rows.select(to_polars(term).alias(str(n)) for n, term in enumerate(terms)).rows()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SOME, SOME)
 def test_a_reconciled_set_suits_both_and_keeps_their_groups_whole(
     left: list[Expression], right: list[Expression]
@@ -201,14 +201,14 @@ def test_a_reconciled_set_suits_both_and_keeps_their_groups_whole(
         assert len(set(zip(groups, placed, strict=True))) == len(set(groups)), f"{both} for {need}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(SOME)
 def test_a_set_reconciled_with_itself_stays(terms: list[Expression]) -> None:
     own = PartitioningSet.of({"s": terms})
     assert reconcile(own, own) == own
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(TERMS, TERMS), min_size=1, max_size=3), SOME, SOME, st.booleans())
 def test_rows_of_two_streams_that_must_meet_are_hashed_alike(
     equal: list[tuple[Expression, Expression]],

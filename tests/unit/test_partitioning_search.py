@@ -327,7 +327,7 @@ def every_set(tree: NeedTree) -> Iterator[PartitioningSet]:
                 yield both
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(query_sets())
 def test_no_set_is_cheaper_than_the_winner(made: tuple[NeedTree, dict[str, Rates]]) -> None:
     tree, rates = made

@@ -46,6 +46,8 @@ class Select:
     scope: Scope
     emit: str
     aggregates: dict[str, NamedAggregate] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
+    """The names that GROUP BY gives with AS: above it they hide columns of the same name."""
 
     def finish(self) -> Query:
         items = self._items()
@@ -194,6 +196,8 @@ class Select:
 
     def _key(self, tree: exp.Expr, items: list[Item]) -> Named | WindowKey:
         inner, name = (tree.this, tree.alias) if isinstance(tree, exp.Alias) else (tree, "")
+        if name:
+            self.given.add(name)
         if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
             return read_window(inner, self.query, self.scope)
         if isinstance(inner, exp.Column) and not inner.table and not self._is_column(inner.name):
@@ -233,7 +237,7 @@ class Select:
         """An expression over the groups: key expressions become the keys' columns."""
         schema = pl.Schema({**self.scope.schema, **query.node.schema})
         inner = replace(self.scope, schema=schema, own=set(query.node.schema))
-        expression = _with_keys(translate(tree, inner), keys)
+        expression = _with_keys(translate(tree, inner), keys, self.given)
         for column in columns_of(expression):
             if column not in query.node.schema:
                 grouped = ", ".join(key.name for key in keys) or "only a window"
@@ -245,12 +249,13 @@ class Select:
         return expression
 
 
-def _with_keys(expression: Expression, keys: list[Named]) -> Expression:
+def _with_keys(expression: Expression, keys: list[Named], given: set[str]) -> Expression:
+    if isinstance(expression, Column) and expression.name in given:
+        return expression
     for key in keys:
         if str(key.expression) == str(expression):
             return Column(key.name)
     if isinstance(expression, Call):
-        return Call(
-            expression.function, tuple(_with_keys(part, keys) for part in expression.arguments)
-        )
+        parts = tuple(_with_keys(part, keys, given) for part in expression.arguments)
+        return Call(expression.function, parts)
     return expression
