@@ -29,7 +29,6 @@ from anabranch.language.window import duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
-from anabranch.plan.check import check_runnable
 from anabranch.plan.draw import draw_svg
 from anabranch.plan.explain import explain_text
 from anabranch.plan.explanation import Explanation
@@ -312,7 +311,6 @@ class Session:
         """
         planning = self._planning()
         plan, choice = planning.plan(_stored(checkpoint), sinks)
-        check_runnable(plan)
         check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
             check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))

@@ -48,10 +48,10 @@ EVERYTHING = pl.DataFrame({n: pl.Series(v, dtype=kind) for n, (kind, v) in COLUM
 
 
 def there_and_back(*frames: tuple[str, pl.DataFrame]) -> list[tuple[str, pl.DataFrame]]:
-    packed = Parcel({"rows": 3}, [(name, narrow(rows)) for name, rows in frames]).pack()
+    packed = Parcel({"rows": 3}, [((name, 0), narrow(rows)) for name, rows in frames]).pack()
     report, found = unpack(packed)
     assert report == {"rows": 3}
-    return [(name, frame.wide()) for name, frame, _ in found]
+    return [(name, frame.wide()) for (name, _), frame, _ in found]
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -105,7 +105,7 @@ def test_only_64_bit_integers_are_narrowed() -> None:
 def test_frames_narrowed_before_they_are_parted() -> None:
     whole = pl.DataFrame({"q": [1, 2, 300], "s": ["a", LONG, None]})
     slim = narrow(whole)
-    parcel = Parcel(None, [("flows", Frame(slim.rows[:1], slim.narrowed))]).pack()
+    parcel = Parcel(None, [(("flows", 0), Frame(slim.rows[:1], slim.narrowed))]).pack()
     ((_, found, _),) = unpack(parcel)[1]
     assert found.rows.schema["q"] == pl.Int16
     assert_frame_equal(found.wide(), whole[:1])

@@ -120,12 +120,18 @@ def test_one_stream_that_comes_in_two_ways_must_bring_the_same() -> None:
 
 def test_a_self_join_over_views_needs_what_both_sides_have_alike() -> None:
     pairs = [(col("srcIP"), col("srcIP")), (col("tb"), col("tb") + 1)]
-    need = join_need("flow_pairs", heavy_flows.node, heavy_flows.node, pairs)
+    need = join_need(
+        "flow_pairs", (heavy_flows.node, heavy_flows.node), tuple(zip(*pairs, strict=True))
+    )
     assert str(need) == "flow_pairs: join of tcp {srcIP}"
     replies = [(col("srcIP"), col("destIP")), (col("srcPort"), col("srcPort"))]
-    assert texts(join_need("replies", TCP, TCP, replies)) == {"tcp": ["srcPort"]}
+    assert texts(join_need("replies", (TCP, TCP), tuple(zip(*replies, strict=True)))) == {
+        "tcp": ["srcPort"]
+    }
     shifted = [(col("srcPort"), col("srcPort") + 1)]
-    assert texts(join_need("neighbours", TCP, TCP, shifted)) == {"tcp": []}
+    assert texts(join_need("neighbours", (TCP, TCP), tuple(zip(*shifted, strict=True)))) == {
+        "tcp": []
+    }
 
 
 def test_terms_of_a_join_pair_up_and_must_hash_alike() -> None:
@@ -135,7 +141,7 @@ def test_terms_of_a_join_pair_up_and_must_hash_alike() -> None:
         (col("srcIP").cast("string"), col("name")),
         (col("time"), col("at")),
     ]
-    assert texts(join_need("j", TCP, DNS, pairs)) == {
+    assert texts(join_need("j", (TCP, DNS), tuple(zip(*pairs, strict=True)))) == {
         "tcp": ["srcIP", "CAST(srcIP AS string)"],
         "dns": ["client", "name"],
     }

@@ -47,13 +47,17 @@ def over(*terms: str | Expression) -> PartitioningSet:
 def flow_pairs() -> NeedTree:
     tree = needs_of({"flows": flows.node, "heavy_flows": heavy_flows.node})
     pairs = [(col("srcIP"), col("srcIP")), (col("tb"), col("tb") + 1)]
-    join = join_need("flow_pairs", heavy_flows.node, heavy_flows.node, pairs)
+    join = join_need(
+        "flow_pairs", (heavy_flows.node, heavy_flows.node), tuple(zip(*pairs, strict=True))
+    )
     return tree.with_need(join, "heavy_flows@1")
 
 
 def conflict() -> NeedTree:
     tree = needs_of({"subnets": subnets.node})
-    jitter = join_need("jitter", TCP, TCP, [(col(name), col(name)) for name in FLOW])
+    jitter = join_need(
+        "jitter", (TCP, TCP), tuple(zip(*[(col(name), col(name)) for name in FLOW], strict=True))
+    )
     return tree.with_need(jitter, "tcp")
 
 

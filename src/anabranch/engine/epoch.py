@@ -101,6 +101,7 @@ class SubqueryReport(msgspec.Struct):
     seconds: float = 0.0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     masked: list[tuple[str, int, list[tuple[int, int]]]] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
 
 
 class SiteReport(msgspec.Struct):

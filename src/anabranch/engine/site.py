@@ -28,7 +28,7 @@ from anabranch.engine.split import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.frame import Frame, concat, unpack
+from anabranch.routing.frame import Frame, Inlet, concat, unpack
 from anabranch.state.group import SiteState
 from anabranch.state.place import place
 from anabranch.state.segment import LOCATOR
@@ -41,16 +41,16 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         level, site, worker=os.getpid(),
         executor=_executor(),
     )  # fmt: skip
-    frames: dict[str, list[Frame]] = {}
+    frames: dict[Inlet, list[Frame]] = {}
     sizes: dict[str, int] = {}
     words: list[Word] = []
     for parcel in parcels:
         plain, contents = unpack(parcel)
         words.append(msgspec.convert(plain, Word))
         rows = size = 0
-        for name, frame, length in contents:
-            frames.setdefault(name, []).append(frame)
-            sizes[name] = sizes.get(name, 0) + length
+        for inlet, frame, length in contents:
+            frames.setdefault(inlet, []).append(frame)
+            sizes[inlet[0]] = sizes.get(inlet[0], 0) + length
             rows, size = rows + frame.rows.height, size + length
         report.received[words[-1].sender] = (rows, size)
     report.exchange_seconds = time.perf_counter() - began
@@ -63,11 +63,13 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         try:
             # In the order of the plan: each after those whose results it reads
             for subquery in orders.plan.at_level(level):
-                received = frames.pop(subquery.name, [])
+                inlets = [(subquery.name, number) for number in range(subquery.inputs)]
+                received = [frames.pop(inlet, []) for inlet in inlets]
                 done = report.subqueries[subquery.name] = SubqueryReport()
-                done.rows_received = sum(frame.rows.height for frame in received)
+                done.rows_received = sum(f.rows.height for part in received for f in part)
                 done.bytes_received = sizes.get(subquery.name, 0)
-                received += outbox.take_local(subquery.name)
+                for part, inlet in zip(received, inlets, strict=True):
+                    part += outbox.take_local(inlet)
                 with explained(f"Subquery '{subquery.name}'"):
                     _advance(orders, subquery, site, received, watermarks, report, outbox)
             outbox.combine()
@@ -82,8 +84,8 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
         return
-    for name, passing in frames.items():
-        outbox.forwarded.setdefault(name, []).extend(passing)
+    for inlet, passing in frames.items():
+        outbox.forwarded.setdefault(inlet, []).extend(passing)
     worked = time.perf_counter()
     boxes = outbox.by_site(orders.sites)
     ended = time.perf_counter()
@@ -118,7 +120,7 @@ def _words(
 
 
 def _advance(
-    orders: Orders, subquery: Subquery, site: int, received: list[Frame],
+    orders: Orders, subquery: Subquery, site: int, received: list[list[Frame]],
     watermarks: dict[str, int | None], report: SiteReport, outbox: Outbox,
 ) -> None:  # fmt: skip
     began = time.perf_counter()
@@ -129,17 +131,21 @@ def _advance(
         orders.segments[subquery.name],
         orders.maps[subquery.home].owned_by(site),
     )
-    frame = concat(received) if received else None
-    if frame is not None:
-        done.rows_in = frame.rows.height
+    frames = [concat(part) if part else None for part in received]
+    done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
     moment = Moment(
         subquery.watermark(orders.watermarks[subquery.component]),
         subquery.watermark(watermarks[subquery.component]),
     )
-    results = operator.advance(frame, state, moment)
-    done.rows_out = results.height
-    done.bytes_out = int(results.drop(LOCATOR).estimated_size())
+    for number, results in enumerate(operator.advance(frames, state, moment)):
+        if results.height == 0:
+            continue
+        done.rows_out += results.height
+        done.bytes_out += int(results.drop(LOCATOR).estimated_size())
+        outbox.route(subquery.name, results)
+        write_results(orders, subquery.name, results, f"site-{site:04d}-{number:04d}", report)
     done.groups = state.groups
+    done.warnings = state.warnings
     name = _namer(orders, subquery.name, site)
     done.segments = state.write(name, operator.span, orders.settings.fsync)
     budget = max(
@@ -152,9 +158,6 @@ def _advance(
     )  # fmt: skip
     done.segments += merged
     done.masked = masked_as_plain(masked)
-    if results.height:
-        outbox.route(subquery.name, results)
-        write_results(orders, subquery.name, results, f"site-{site:04d}", report)
     done.seconds = time.perf_counter() - began
 
 

@@ -19,7 +19,7 @@ from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
-from anabranch.routing.frame import Frame, Parcel, concat, narrow
+from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.partition_map import PartitionMap, partition_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
@@ -41,10 +41,10 @@ class Outbox:
     orders: Orders
     level: int = 0
     """The level of the task that fills it."""
-    local: dict[str, list[Frame]] = field(default_factory=dict)
+    local: dict[Inlet, list[Frame]] = field(default_factory=dict)
     """Frames for subqueries of the same level: they run on these partitions, without an exchange."""
-    frames: dict[str, list[Frame]] = field(default_factory=dict)
-    forwarded: dict[str, list[Frame]] = field(default_factory=dict)
+    frames: dict[Inlet, list[Frame]] = field(default_factory=dict)
+    forwarded: dict[Inlet, list[Frame]] = field(default_factory=dict)
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -57,13 +57,13 @@ class Outbox:
             taken = self._intake(subquery, path, rows, lane)
             if taken.height:
                 box = self.local if subquery.level == self.level else self.frames
-                box.setdefault(subquery.name, []).append(narrow(taken))
+                box.setdefault((subquery.name, path.input), []).append(narrow(taken))
 
     def _intake(
         self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
     ) -> pl.DataFrame:
         stepped = apply(path.steps, rows)
-        if SEQ in subquery.columns and SEQ not in stepped.columns:
+        if SEQ in subquery.columns[path.input] and SEQ not in stepped.columns:
             # Results of another subquery have no arrival order: equal times are told apart by content
             known = [
                 c for c in stepped.drop(LOCATOR, strict=False).get_columns() if hashable(c.dtype)
@@ -71,7 +71,7 @@ class Outbox:
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
         spread = self._spread(subquery, path.input, stepped, lane)
-        return subquery.operator.intake(stepped, spread)
+        return subquery.operator.intake(stepped, spread, path.input)
 
     def _spread(
         self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
@@ -95,12 +95,14 @@ class Outbox:
 
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""
-        for name, frames in self.frames.items():
+        for inlet, frames in self.frames.items():
             frame = concat(frames)
-            fewer = self._combined(name, frame)
-            if name in self.orders.combine:
-                self.combined[name] = (frame.rows.height, fewer.rows.height)
-            self.forwarded.setdefault(name, []).append(fewer)
+            fewer = self._combined(inlet[0], frame)
+            if inlet[0] in self.orders.combine:
+                before, after = self.combined.get(inlet[0], (0, 0))
+                rows = before + frame.rows.height, after + fewer.rows.height
+                self.combined[inlet[0]] = rows
+            self.forwarded.setdefault(inlet, []).append(fewer)
         self.frames.clear()
 
     def _combined(self, name: str, frame: Frame) -> Frame:
@@ -111,23 +113,23 @@ class Outbox:
             fewer = operator.combine(frame)
         return narrow(fewer)
 
-    def take_local(self, name: str) -> list[Frame]:
+    def take_local(self, inlet: Inlet) -> list[Frame]:
         """What this task has made for a subquery of its own level, in the form of what it is sent."""
-        frames = self.local.pop(name, [])
-        return [self._combined(name, concat(frames))] if frames else []
+        frames = self.local.pop(inlet, [])
+        return [self._combined(inlet[0], concat(frames))] if frames else []
 
-    def by_site(self, sites: int) -> list[list[tuple[str, Frame]]]:
+    def by_site(self, sites: int) -> list[list[tuple[Inlet, Frame]]]:
         """What goes to each site."""
         self.combine()
-        boxes: list[list[tuple[str, Frame]]] = [[] for _ in range(sites)]
-        for name, ready in self.forwarded.items():
+        boxes: list[list[tuple[Inlet, Frame]]] = [[] for _ in range(sites)]
+        for inlet, ready in self.forwarded.items():
             frame = concat(ready)
-            for site, part in split_by_site(frame.rows, self._map(name), sites):
-                boxes[site].append((name, Frame(part, frame.narrowed)))
+            for site, part in split_by_site(frame.rows, self._map(inlet[0]), sites):
+                boxes[site].append((inlet, Frame(part, frame.narrowed)))
         return boxes
 
 
-def pack(words: list[Word], boxes: list[list[tuple[str, Frame]]]) -> Iterator[bytes]:
+def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:
     """One parcel per site, with the word for it."""
     for word, box in zip(words, boxes, strict=True):
         yield Parcel(word, box).pack()

@@ -138,13 +138,14 @@ class Query:
         return Query(Union((self.node, *(other.node for other in others))))
 
     def join(
-        self, other: Query, on: On | Sequence[On], how: str = "inner", *,
+        self, other: Query, on: On | Sequence[On] | None = None, how: str = "inner", *,
         where: Expression | None = None, suffix: str = "right",
     ) -> Query:  # fmt: skip
         """Pairs of rows of this query and another that agree on all of `on`.
 
-        `on` has names that both have, or pairs of a left and a right expression. `how` is inner, left, right
-        or full. Right columns that the left has too get `_<suffix>`; `where` is over the result's columns.
+        `on` has names that both have, or pairs of a left and a right expression; an inner join may do
+        without. `how` is inner, left, right, full, semi or anti. Right columns that the left has too get
+        `_<suffix>`; `where` is over the columns of both, and says how far apart in time rows may be.
 
         >>> import polars as pl
         >>> flows = Query(Stream("flows", pl.Schema({"tb": pl.Int64, "n": pl.Int64}), Ordered("tb", False)))
@@ -153,9 +154,10 @@ class Query:
         """
         if not isinstance(other, Query):
             raise LanguageError(f"join() takes another query, not {type(other).__name__}.")
-        given = [on] if isinstance(on, (str, tuple)) else list(on)
-        pairs = tuple(_pair(part) for part in given)
-        return Query(Join(self.node, other.node, how, pairs, where, suffix))
+        given = [on] if isinstance(on, (str, tuple)) else list(on or ())
+        pairs = [_pair(part) for part in given]
+        keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+        return Query(Join((self.node, other.node), how, keys, where, (suffix,)))
 
     def group_by(self, *keys: Key) -> Grouped:
         """Groups of rows with the same keys; one key may be a window or `time // n`."""

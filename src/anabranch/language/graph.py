@@ -6,7 +6,8 @@ its node is simply part of the graph, and work that two queries write alike is d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -14,8 +15,15 @@ from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
 from anabranch.language.join import JOINS, Join
-from anabranch.language.matching import Steps
-from anabranch.language.node import Node, Ordered, Stream, require_boolean, require_distinct
+from anabranch.language.node import (
+    Near,
+    Node,
+    Ordered,
+    Steps,
+    Stream,
+    require_boolean,
+    require_distinct,
+)
 from anabranch.language.window import (
     END,
     START,
@@ -97,17 +105,26 @@ class Project(Node):
 
     def _trace(self) -> Ordered | None:
         """The ordered attribute survives as itself, or scaled down as `time // 60`."""
-        if self.input.ordered is None:
+        time = self.input.ordered
+        if time is None:
             return None
-        for column in self.columns:
-            size = tumble_size(column.expression, self.input.ordered)
-            if size == 1:
-                return self.input.ordered.then(column.name)
-        for column in self.columns:
-            size = tumble_size(column.expression, self.input.ordered)
-            if size is not None:
-                return self.input.ordered.then(column.name, ("//", size))
+        told = [time, *(time.by(near) for near in time.near if near.unit == time.unit)]
+        for ordered in told:
+            for column in self.columns:
+                if tumble_size(column.expression, ordered) == 1:
+                    return replace(ordered.then(column.name), near=tuple(self._near(ordered)))
+        for ordered in told:
+            for column in self.columns:
+                size = tumble_size(column.expression, ordered)
+                if size is not None:
+                    return ordered.then(column.name, ("//", size))
         return None
+
+    def _near(self, ordered: Ordered) -> Iterator[Near]:
+        known = {near.column: near for near in ordered.near}
+        for column in self.columns:
+            if isinstance(column.expression, Column) and column.expression.name in known:
+                yield replace(known[column.expression.name], column=column.name)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

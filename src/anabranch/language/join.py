@@ -1,94 +1,228 @@
-"""The join of two inputs, as a node of the query graph."""
+"""The join of two or more inputs, as a node of the query graph."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.expression import Expression, type_of
-from anabranch.language.matching import bound_through, comparable, right_names
-from anabranch.language.node import Node, Ordered, require_boolean, require_distinct
+from anabranch.language.bounds import Bounds, Telling, bounds_of, conjuncts
+from anabranch.language.expression import Call, Column, Expression, substitute, type_of
+from anabranch.language.matching import alike, comparable, right_names
+from anabranch.language.node import (
+    Near,
+    Node,
+    Ordered,
+    Steps,
+    require_boolean,
+    require_distinct,
+)
 
-JOINS = ("inner", "left", "right", "full")
+JOINS = ("inner", "left", "right", "full", "semi", "anti")
+FILTERING = ("semi", "anti")
+"""Joins whose results are rows of the left input alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class Join(Node):
-    """Pairs of rows of two inputs for which all equalities and the predicate hold.
+    """The combinations of one row of each input for which all keys are equal and the predicate holds.
 
-    Each pair of `pairs` is an expression over the left columns and one over the right. An outer join has the
-    rows of its outer side that meet none too, with NULL beside them. Columns of the right that the left has
-    too are called `<name>_<suffix>`; the predicate is over the columns of the result.
+    `keys` has as many expressions for each input; without any, every combination is looked at. An outer
+    join has the rows of its outer side that meet none too, with NULL beside them; a semi-join has the left
+    rows that meet one, an anti-join those that meet none. Only inner joins have more than two inputs.
+    Columns that an input before has too are called `<name>_<suffix>`; the predicate is over all columns.
     """
 
-    left: Node
-    right: Node
+    parts: tuple[Node, ...]
     kind: str
-    pairs: tuple[tuple[Expression, Expression], ...]
+    keys: tuple[tuple[Expression, ...], ...]
     predicate: Expression | None = None
-    suffix: str = "right"
+    suffixes: tuple[str, ...] = ("right",)
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
     def __post_init__(self) -> None:
         if self.kind not in JOINS:
             raise LanguageError(f"A join is '{self.kind}'; expected one of {', '.join(JOINS)}.")
-        if not self.pairs:
-            raise LanguageError(
-                "This join has no equality between its two inputs, so every row would meet every row: "
-                "say which columns must be equal."
-            )
-        for ours, theirs in self.pairs:
-            kinds = (
-                type_of(ours, self.left.schema, f"JOIN ON {ours}, left side"),
-                type_of(theirs, self.right.schema, f"JOIN ON {theirs}, right side"),
-            )
-            if not comparable(*kinds):
-                raise LanguageError(
-                    f"JOIN ON {ours} = {theirs}: the left is {kinds[0]} and the right is {kinds[1]}, "
-                    "which are never equal. Cast one of them."
-                )
-        names = [*self.left.schema, *self.right_names.values()]
+        self._check_keys()
+        object.__setattr__(self, "keys", self._comparable_keys())
+        names = [name for known in self.names for name in known.values()]
         require_distinct(names, "JOIN")
-        kinds_of_all = (*self.left.schema.values(), *self.right.schema.values())
-        object.__setattr__(self, "schema", pl.Schema(zip(names, kinds_of_all, strict=True)))
         if self.predicate is not None:
-            require_boolean(self.predicate, self.schema, "JOIN ON")
+            require_boolean(self.predicate, self.joined, "JOIN ON")
+        schema = self.parts[0].schema if self.kind in FILTERING else self.joined
+        object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "ordered", self._order())
 
+    def _check_keys(self) -> None:
+        if not self.keys[0] and self.predicate is None:
+            raise LanguageError(
+                "This join has no condition between its two inputs, so every row would meet every row: "
+                "say which columns must be equal."
+            )
+        if not self.keys[0] and self.kind != "inner":
+            raise LanguageError(
+                f"A {self.kind} join needs an equality between its two inputs; only an inner join does "
+                "without. Say which columns must be equal."
+            )
+
+    def _comparable_keys(self) -> tuple[tuple[Expression, ...], ...]:
+        schemas = [part.schema for part in self.parts]
+        found = []
+        for group in zip(*self.keys, strict=True):
+            kinds = [
+                type_of(key, schema, f"JOIN ON {key}, {side} side")
+                for key, schema, side in zip(group, schemas, self._sides, strict=True)
+            ]
+            for key, kind in zip(group[1:], kinds[1:], strict=True):
+                if not comparable(kinds[0], kind):
+                    raise LanguageError(
+                        f"JOIN ON {group[0]} = {key}: the left is {kinds[0]} and the right is {kind}, "
+                        "which are never equal. Cast one of them."
+                    )
+            found.append(alike(group, schemas))
+        return tuple(zip(*found, strict=True)) if found else self.keys
+
     @property
-    def right_names(self) -> dict[str, str]:
-        """For each column of the right input its name in the result."""
-        return right_names(self.left.schema, self.right.schema, self.suffix)
+    def _sides(self) -> list[str]:
+        return ["left", *("right" for _ in self.parts[1:])]
+
+    @functools.cached_property
+    def names(self) -> tuple[Mapping[str, str], ...]:
+        """For each input what its columns are called in the joined rows."""
+        first = {name: name for name in self.parts[0].schema}
+        found, taken = [first], list(first)
+        for part, suffix in zip(self.parts[1:], self.suffixes, strict=True):
+            found.append(right_names(taken, part.schema, suffix))
+            taken += found[-1].values()
+        return tuple(found)
+
+    @functools.cached_property
+    def joined(self) -> pl.Schema:
+        """The columns of all inputs side by side."""
+        return pl.Schema(
+            {
+                names[own]: kind
+                for part, names in zip(self.parts, self.names, strict=True)
+                for own, kind in part.schema.items()
+            }
+        )
+
+    # -- time -------------------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far apart in stream time the rows of two inputs can be that meet."""
+        return self._timing[0]
+
+    @property
+    def residual(self) -> list[Expression]:
+        """What must hold of joined rows beyond equal keys and the bounds."""
+        return self._timing[1]
+
+    @functools.cached_property
+    def _timing(self) -> tuple[Bounds, list[Expression]]:
+        columns: dict[str, Telling] = {}
+        for number, (part, names) in enumerate(zip(self.parts, self.names, strict=True)):
+            time = part.ordered
+            if time is None or time.unit is None:
+                continue
+            kind = part.schema[time.column]
+            coarse = isinstance(kind, pl.Datetime) and kind.time_unit == "ns"
+            columns[names[time.column]] = Telling(number, time.unit, coarse=coarse)
+            for near in time.near:
+                told = Telling(number, near.unit, -near.high, -near.low, coarse)
+                columns[names[near.column]] = told
+        conditions = [*conjuncts(self.predicate), *self.equalities]
+        bounds, rest = bounds_of(len(self.parts), conditions, columns)
+        equal = set(map(id, self.equalities))
+        return bounds, [condition for condition in rest if id(condition) not in equal]
+
+    @functools.cached_property
+    def equalities(self) -> list[Expression]:
+        """The equal keys as conditions over all columns."""
+        return [
+            Call("=", (self._renamed(0, group[0]), self._renamed(number, key)))
+            for group in zip(*self.keys, strict=True)
+            for number, key in enumerate(group[1:], start=1)
+        ]
+
+    def _renamed(self, number: int, key: Expression) -> Expression:
+        return substitute(key, {own: Column(new) for own, new in self.names[number].items()})
+
+    @property
+    def bounded(self) -> bool:
+        """Whether every row has a time after which it can meet no new one."""
+        if any(part.ordered is None for part in self.parts):
+            return False
+        pairs = (row[j] for i, row in enumerate(self.bounds) for j in range(len(row)) if i != j)
+        return all(most is not None for most in pairs)
 
     def _order(self) -> Ordered | None:
-        """The time of the left, or of the right for a right join, if an equality ties the two times.
+        """The time of an input whose rows in results still to come are known to be late enough.
 
-        A row still to come has a new row on one side: on the left its time is bounded by the left's
-        watermark, on the right the time of what it can meet is bounded through the equality. A full join
-        has rows with neither.
+        Such a row meets a new one, whose time is bounded by its watermark, and so is the time of what it
+        can meet. With NULL in the place of an input, its time tells nothing.
         """
-        ours, theirs = self.left.ordered, self.right.ordered
-        if ours is None or theirs is None or self.kind == "full":
-            return None
-        left = self.kind != "right"
-        near, far = (ours, theirs) if left else (theirs, ours)
-        for pair in self.pairs:
-            here, there = pair if left else pair[::-1]
-            steps = bound_through(here, there, {"left": near.column, "right": far.column})
-            if steps is not None:
-                clocks = (*near.clocks, *((*clock, *steps) for clock in far.clocks))
-                name = near.column if left else self.right_names[near.column]
-                return Ordered(name, near.timestamps, tuple(dict.fromkeys(clocks)))
+        certain = {"right": (1,), "full": ()}.get(self.kind, (0,))
+        if self.kind == "inner":
+            certain = tuple(range(len(self.parts)))
+        for number in certain:
+            clocks = self._clocks(number)
+            time = self.parts[number].ordered
+            if clocks is not None and time is not None:
+                near = tuple(self._near(number)) if self.kind == "inner" else ()
+                return Ordered(self.names[number][time.column], time.timestamps, clocks, near)
         return None
+
+    def _clocks(self, number: int) -> tuple[Steps, ...] | None:
+        time = self.parts[number].ordered
+        if time is None or time.unit is None:
+            return None
+        clocks = list(time.clocks)
+        for other, part in enumerate(self.parts):
+            if other == number:
+                continue
+            most = self.bounds[number][other]
+            if part.ordered is None or part.ordered.unit is None or most is None:
+                return None
+            steps = _shifted(part.ordered.unit, most, time.unit)
+            clocks += [(*clock, *steps) for clock in part.ordered.clocks]
+        return tuple(dict.fromkeys(clocks))
+
+    def _near(self, number: int) -> Iterator[Near]:
+        """The columns of all inputs that follow the time of one of them."""
+        for other, part in enumerate(self.parts):
+            time, names = part.ordered, self.names[other]
+            after, before = self.bounds[number][other], self.bounds[other][number]
+            if other == number:
+                after = before = 0
+            if time is None or time.unit is None or after is None or before is None:
+                continue
+            if other != number:
+                yield Near(names[time.column], time.unit, -before, after)
+            for near in time.near:
+                yield Near(names[near.column], near.unit, near.low - before, near.high + after)
+
+    # ---------------------------------------------------------------------------------------------
 
     @property
     def inputs(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
+        return self.parts
 
     def __str__(self) -> str:
-        pairs = " AND ".join(f"{ours} = {theirs}" for ours, theirs in self.pairs)
+        groups = (" = ".join(map(str, group)) for group in zip(*self.keys, strict=True))
+        pairs = " AND ".join(groups) or "TRUE"
         rest = "" if self.predicate is None else f" WHERE {self.predicate}"
-        return f"{self.kind.upper()} JOIN ON {pairs}{rest} AS {self.suffix}"
+        return f"{self.kind.upper()} JOIN ON {pairs}{rest} AS {', '.join(self.suffixes)}"
+
+
+def _shifted(unit: int, most: int, own: int) -> Steps:
+    """From the watermark of an input to the least number, in units of one's own, that can meet it."""
+    if unit == own:
+        shift = (own - 1 - most) // own
+        return (("+", shift),) if shift else ()
+    return (("*", unit), ("+", own - 1 - most), ("//", own))

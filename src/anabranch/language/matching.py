@@ -1,15 +1,12 @@
-"""What a join may compare, what it calls its columns, and how time on one side bounds time on the other."""
+"""What a join may compare, as what, and what it calls its columns."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from anabranch.language.expression import Call, Column, Expression, Literal
-
-Steps = tuple[tuple[str, int], ...]
+from anabranch.language.expression import Call, Expression, Literal, type_of
 
 
 def right_names(left: Iterable[str], right: Iterable[str], suffix: str) -> dict[str, str]:
@@ -28,45 +25,25 @@ def comparable(left: pl.DataType, right: pl.DataType) -> bool:
         return True
     if isinstance(left, pl.Datetime) and isinstance(right, pl.Datetime):
         return (left.time_zone is None) == (right.time_zone is None)
+    if left.is_decimal() != right.is_decimal():
+        return False
     return left == right or (left.is_numeric() and right.is_numeric())
 
 
-def bound_through(left: Expression, right: Expression, times: Mapping[str, str]) -> Steps | None:
-    """The steps from the right side's time to the least time of left rows it can meet.
-
-    `times` names the ordered attribute of "left" and "right"; None if the equality is not one of times.
-
-    >>> from anabranch.language.expression import col
-    >>> bound_through(col("tb"), col("tb") + 1, {"left": "tb", "right": "tb"})
-    (('+', 1),)
-    """
-    there, back = _steps(right, times["right"]), _steps(left, times["left"])
-    if there is None or back is None:
-        return None
-    return (*there, *(_undo(step) for step in reversed(back)))
+def alike(keys: Sequence[Expression], schemas: Sequence[pl.Schema]) -> tuple[Expression, ...]:
+    """Expressions over different inputs, cast where their types differ, so that equals hash alike."""
+    kinds = [
+        type_of(key, schema, f"JOIN ON {key}") for key, schema in zip(keys, schemas, strict=True)
+    ]
+    if all(kind == kinds[0] for kind in kinds):
+        return tuple(keys)
+    name = _common(kinds)
+    if name is None:
+        return tuple(keys)
+    return tuple(Call("cast", (key, Literal(name))) for key in keys)
 
 
-def _steps(expression: Expression, time: str) -> Steps | None:
-    """How an expression follows from the time, never falling as it grows."""
-    match expression:
-        case Column(name):
-            return () if name == time else None
-        case Call("+" | "-" as sign, (inner, Literal(int(number)))) if type(number) is int:
-            step = ("+", number if sign == "+" else -number)
-        case Call("+", (Literal(int(number)), inner)) if type(number) is int:
-            step = ("+", number)
-        case Call("+" | "-" as sign, (inner, Literal(dt.timedelta() as span))):
-            length = span // dt.timedelta(microseconds=1)
-            step = ("+", length if sign == "+" else -length)
-        case Call("//", (inner, Literal(int(number)))) if type(number) is int and number > 0:
-            step = ("//", number)
-        case _:
-            return None
-    below = _steps(inner, time)
-    return None if below is None else (*below, step)
-
-
-def _undo(step: tuple[str, int]) -> tuple[str, int]:
-    """The least that a step can have come from: x // n is v from v * n on."""
-    sign, number = step
-    return ("*", number) if sign == "//" else ("+", -number)
+def _common(kinds: Sequence[pl.DataType]) -> str | None:
+    """The type in which values of these types are compared; None where they hash alike as they are."""
+    floats = any(kind.is_float() for kind in kinds)
+    return "float64" if floats and all(kind.is_numeric() for kind in kinds) else None

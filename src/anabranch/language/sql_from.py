@@ -1,7 +1,8 @@
 """The FROM clause: streams, queries and sub-queries under the names they have there, and joins of them.
 
-An inner join takes its equalities from ON, USING and WHERE alike; what is left of WHERE stays a filter. An
-outer join takes them from ON or USING alone, for there WHERE means something else.
+An inner join takes its conditions from ON, USING and WHERE alike; what is left of WHERE stays a filter. An
+outer join takes them from ON or USING alone, for there WHERE means something else. Conditions on one input
+alone become a filter of that input, wherever that means the same.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Protocol
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import suggest
+from anabranch.errors import LanguageError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.dialect import Inputs, Scope
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
 from anabranch.language.graph import Join
+from anabranch.language.join import FILTERING, JOINS
 from anabranch.language.matching import comparable, right_names
 from anabranch.language.sql_refuse import refuse_input
 from anabranch.language.text import translate
@@ -59,9 +61,13 @@ class From:
         name, self.query = self._input(source.this)
         self.tables[name] = {column: column for column in self.query.node.schema}
         joins = tree.args.get("joins") or []
+        plain = all(self._kind(join) in ("inner", *FILTERING) for join in joins)
+        if joins and plain:
+            for part in self._taken_from_where(name, alone=True):
+                self.query = self.query.where(translate(part, self.scope))
         for number, join in enumerate(joins):
             filled = any(self._kind(later) in ("right", "full") for later in joins[number + 1 :])
-            self._join(join, filled)
+            self._join(join, filled, plain)
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
@@ -82,51 +88,79 @@ class From:
 
     # -- joins ------------------------------------------------------------------------------------
 
-    def _join(self, tree: exp.Join, filled: bool) -> None:
-        """Joins one more input; with `filled`, a later join may put NULL in place of all there is so far."""
+    def _join(self, tree: exp.Join, filled: bool, plain: bool) -> None:
+        """Joins one more input; with `filled`, a later join may put NULL in place of all there is so far.
+
+        With `plain`, no join puts NULL anywhere.
+        """
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)
         meeting = _Meeting.of(before, name, right.node.schema)
-        self.tables[name] = meeting.names
         pairs = [self._using(column, kind, meeting) for column in tree.args.get("using") or ()]
-        on = tree.args.get("on")
+        conditions = conjuncts(tree.args.get("on"))
+        known = self.tables
+        self.tables = {**known, name: meeting.names}
+        if kind == "inner":
+            conditions += self._taken_from_where(name, keep=filled)
+            if plain:
+                conditions += self._taken_from_where(name, alone=True)
         rest: list[Expression] = []
-        for part in conjuncts(on):
+        for part in conditions:
             pair = meeting.pair(part)
             if pair:
                 pairs.append(pair)
+                continue
+            condition = translate(part, meeting.both)
+            used = set(columns_of(condition))
+            if used and used <= set(meeting.names.values()) and kind not in ("right", "full"):
+                own = {new: Column(old) for old, new in meeting.names.items()}
+                right = right.where(substitute(condition, own))
+            elif used and used <= set(before.schema) and kind in ("inner", "right", "semi"):
+                self.query = self.query.where(condition)
             else:
-                rest.append(translate(part, meeting.both))
-        if kind == "inner":
-            pairs += self._from_where(meeting, keep=filled)
-        if not pairs:
-            others = " and ".join(repr(other) for other in before.inputs.tables)
-            first = next(iter(before.inputs.tables))
-            place = "ON" if kind != "inner" else "ON or WHERE"
-            raise before.error(
-                f"nothing says which rows of '{name}' belong to which of {others}, so every row would meet "
-                f"every row: add an equality between their columns to {place}, such as "
-                f"{first}.time = {name}.time.",
-                tree.this,
-            )
-        self.query = Query(
-            Join(self.query.node, right.node, kind, tuple(pairs), all_of(rest), name)
+                rest.append(condition)
+        if not pairs and not rest:
+            raise self._crossing(tree, before, name, kind)
+        keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+        parts = self.query.node, right.node
+        with before.placed(tree.this):
+            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,)))
+        if kind in FILTERING:
+            self.tables = known
+
+    def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
+        others = " and ".join(repr(other) for other in before.inputs.tables)
+        first = next(iter(before.inputs.tables))
+        place = "ON" if kind != "inner" else "ON or WHERE"
+        return before.error(
+            f"nothing says which rows of '{name}' belong to which of {others}, so every row would meet "
+            f"every row: add an equality between their columns to {place}, such as "
+            f"{first}.time = {name}.time.",
+            tree.this,
         )
 
     def _kind(self, tree: exp.Join) -> str:
         method, side, kind = (
             str(tree.args.get(part) or "").upper() for part in ("method", "side", "kind")
         )
+        if not method and kind in ("SEMI", "ANTI") and side in ("", "LEFT"):
+            return kind.lower()
         if method or kind not in ("", "INNER", "OUTER"):
-            what = f"{method} {kind}".strip()
+            what = (
+                f"{side} {method} {kind}".strip()
+                if kind in ("SEMI", "ANTI")
+                else f"{method} {kind}"
+            )
             instead = {
                 "CROSS": "say in ON which columns are equal",
                 "NATURAL": "name the columns with USING",
-                "SEMI": "JOIN and GROUP BY the left columns",
-                "ANTI": "LEFT JOIN and keep the rows where the right IS NULL",
-            }.get(what, "there are JOIN, LEFT JOIN, RIGHT JOIN and FULL JOIN")
-            raise self.reader.scope.error(f"{what} JOIN is not available: {instead}.", tree)
+                "RIGHT  SEMI": "exchange the two inputs",
+                "RIGHT  ANTI": "exchange the two inputs",
+            }.get(what.strip(), f"there are {', '.join(f'{join.upper()} JOIN' for join in JOINS)}")
+            raise self.reader.scope.error(
+                f"{' '.join(what.split())} JOIN is not available: {instead}.", tree
+            )
         return side.lower() or "inner"
 
     def _using(self, column: exp.Expr, kind: str, meeting: _Meeting) -> Pair:
@@ -142,23 +176,24 @@ class From:
         self.merged[name] = merged.get(kind, ours)
         return ours, Column(name)
 
-    def _from_where(self, meeting: _Meeting, keep: bool) -> list[Pair]:
-        """The equalities in WHERE between the new input and those before it.
+    def _taken_from_where(
+        self, name: str, *, alone: bool = False, keep: bool = False
+    ) -> list[exp.Expr]:
+        """The parts of WHERE about an input and those before it, or about it alone.
 
         Those that are kept are a filter too: it drops rows that a later join fills with NULL.
         """
-        found: list[Pair] = []
+        found: list[exp.Expr] = []
         for part in list(self.where):
             used: set[str] = set()
             for column in part.find_all(exp.Column):
-                tables = meeting.both.inputs.holding(column.name)
+                tables = self.scope.inputs.holding(column.name)
                 used |= {column.table} if column.table else set(tables or ("",))
-            if meeting.name in used and used <= self.tables.keys():
-                pair = meeting.pair(part)
-                if pair:
-                    found.append(pair)
-                    if not keep:
-                        self.where.remove(part)
+            about = used == {name} if alone else len(used) > 1 and name in used
+            if about and used <= self.tables.keys():
+                found.append(part)
+                if not keep:
+                    self.where.remove(part)
         return found
 
 

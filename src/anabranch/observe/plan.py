@@ -91,7 +91,9 @@ def _subquery(told: Explanation, part: SubqueryPart) -> dict[str, Any]:
         "combines": subquery.combines,
         "sites": part.work.sites if part.work else told.sites,
         "inputs": [_edge(edge) for edge in part.edges],
-        "reads": [name for name in subquery.columns if not name.startswith("__")],
+        "reads": sorted(
+            {name for read in subquery.columns for name in read if not name.startswith("__")}
+        ),
         "columns": {name: str(kind) for name, kind in subquery.node.schema.items()},
         "expected": _flow(part.expected),
         "measured": _work(part.work) if part.work else None,

@@ -16,6 +16,7 @@ from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, Everything, Hop, Tumble
 from anabranch.operators.base import (
     Moment,
+    OneInput,
     Spread,
     add_locator,
     as_time,
@@ -39,7 +40,7 @@ MAX_EXPANDED = 4_000_000
 """Pane rows repeated per step when many hopping windows close at once."""
 
 
-class WindowedAggregate:
+class WindowedAggregate(OneInput):
     """GROUP BY keys and a window."""
 
     combines = True
@@ -58,7 +59,7 @@ class WindowedAggregate:
             case _:
                 self.span = NEVER
 
-    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
         frame = evaluate(self.node, self.partials, rows, ordered_by_time(self.partials))
         if isinstance(self.node.window, Everything):
             due = np.full(rows.height, NEVER)
@@ -81,7 +82,7 @@ class WindowedAggregate:
     def combine(self, frame: Frame) -> pl.DataFrame:
         return self._partial(frame, combined=False)
 
-    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         delta = None if frame is None else self._partial(frame, self._is_combined(frame))
         state.groups = 0 if delta is None else delta.height
         if self.node.emit == "update":

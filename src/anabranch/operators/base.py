@@ -7,7 +7,7 @@ and `compact` merges state rows. None has a side effect: an epoch can be done ag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,17 +55,35 @@ class Operator(Protocol):
     span: int
     """State rows whose due times lie within one span may share a segment."""
 
-    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
-        """The rows as the operator wants them, with their locators."""
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
+        """The rows of one input as the operator wants them, with their locators."""
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         """Fewer rows of the same meaning, before they are sent; asked for only if `combines`."""
 
-    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        """The results of this epoch, with locators; what must be remembered goes to the state."""
+    def advance(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterable[pl.DataFrame]:
+        """The results of this epoch, with locators; what must be remembered goes to the state.
+
+        `frames` has what came to each input. Results may come in several frames, of bounded size.
+        """
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         """State rows merged, sorted by locator."""
+
+
+class OneInput:
+    """The way of operators with one input: an epoch's results are one frame."""
+
+    def advance(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
+        yield self.step(frames[0], state, moment)
+
+    def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        """The results of this epoch, with locators."""
+        raise NotImplementedError
 
 
 def evaluate(

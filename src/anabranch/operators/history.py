@@ -13,6 +13,7 @@ from anabranch.language.graph import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import (
     Moment,
+    OneInput,
     Spread,
     add_locator,
     as_time,
@@ -35,7 +36,7 @@ MAX_EXPANDED = 4_000_000
 """Pairs of a row and a member of its history made at a time."""
 
 
-class OrderedAggregate:
+class OrderedAggregate(OneInput):
     """Aggregates over the last rows of a group: on every row, or on every `advance`-th."""
 
     combines = False
@@ -53,7 +54,7 @@ class OrderedAggregate:
             assert isinstance(node.window, CountWindow)
             self.rows, self.payload = node.window.size, []
 
-    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
         frame = evaluate(self.node, self.partials, rows, in_order=True)
         frame = frame.rename(
             {key.name: own for key, own in zip(self.node.keys, self.keys, strict=True)}
@@ -65,7 +66,7 @@ class OrderedAggregate:
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
-    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         ready: list[pl.DataFrame] = []
         if moment.after is not None:
             ready = state.due(PENDING, moment.before, moment.after)

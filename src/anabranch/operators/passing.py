@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from anabranch.operators.base import Moment, Spread, no_results
+from anabranch.operators.base import Moment, OneInput, Spread, no_results
 from anabranch.operators.stateless import Step, apply
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
@@ -20,7 +20,7 @@ from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, NEVER
 
 
-class Passing:
+class Passing(OneInput):
     """Rows on their way through steps; nothing is remembered."""
 
     combines = False
@@ -31,7 +31,7 @@ class Passing:
         self.steps = steps
         self.schema = schema
 
-    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
         if isinstance(spread.placed, np.ndarray):
             partition = spread.placed
         else:
@@ -44,7 +44,7 @@ class Passing:
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
-    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from anabranch.language.graph import Aggregate
 from anabranch.language.window import END, START, SessionGap
 from anabranch.operators.base import (
     Moment,
+    OneInput,
     Spread,
     add_locator,
     as_time,
@@ -35,7 +36,7 @@ FIRST, LAST = "__first", "__last"
 _REACH = "__reach"
 
 
-class SessionAggregate:
+class SessionAggregate(OneInput):
     """GROUP BY keys and a session window."""
 
     combines = True
@@ -50,7 +51,7 @@ class SessionAggregate:
         self.partials = partials_for(node.aggregates)
         self.keys = [key.name for key in node.keys]
 
-    def intake(self, rows: pl.DataFrame, spread: Spread) -> pl.DataFrame:
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
         assert self.node.input.ordered
         frame = evaluate(self.node, self.partials, rows, ordered_by_time(self.partials))
         if TIME not in frame.columns:
@@ -96,7 +97,7 @@ class SessionAggregate:
         begins = ((ordered[FIRST] - reach) >= self.gap).fill_null(True).to_numpy()
         return Groups(ordered.drop(GROUP), np.flatnonzero(begins))
 
-    def advance(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+    def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         empty = no_results(self.node.schema)
         rows = frame.wide() if frame else None
         delta = None if rows is None else self._sessions(rows, merge=FIRST in rows.columns)

@@ -97,16 +97,17 @@ def need_of(name: str, node: Node) -> NodeNeed:
             keys = [_trace_term(key.expression, traced) for key in node.keys]
             return NodeNeed(name, "aggregate", _aligned(keys, traced))
         case Join():
-            return join_need(name, node.left, node.right, node.pairs)
+            return join_need(name, node.parts, node.keys)
     return NodeNeed(name, "stateless", {})
 
 
 def counted_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
     """The keys whose terms count, over each input of the node, in the order of the need's terms."""
     if isinstance(node, Join):
-        sides = trace(node.left), trace(node.right)
-        counted = [pair for pair in node.pairs if _meeting(node.left, node.right, pair, sides)]
-        return tuple(ours for ours, _ in counted), tuple(theirs for _, theirs in counted)
+        sides = [trace(part) for part in node.parts]
+        groups = zip(*node.keys, strict=True)
+        counted = [group for group in groups if _meeting(node.parts, group, sides)]
+        return tuple(zip(*counted, strict=True)) if counted else ((),) * len(sides)
     traced = trace(node.input)
     return (tuple(key.expression for key in node.keys if _trace_term(key.expression, traced)),)
 
@@ -114,29 +115,34 @@ def counted_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ..
 def all_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
     """All keys over each input of the node, also those that do not count."""
     if isinstance(node, Join):
-        return tuple(ours for ours, _ in node.pairs), tuple(theirs for _, theirs in node.pairs)
+        return node.keys
     return (tuple(key.expression for key in node.keys),)
 
 
-def join_need(
-    name: str, left: Node, right: Node, pairs: Sequence[tuple[Expression, Expression]]
-) -> NodeNeed:
-    """What an equi-join of two nodes needs, given the pairs of expressions that must be equal."""
-    sides = trace(left), trace(right)
-    terms = [_meeting(left, right, pair, sides) for pair in pairs]
-    return NodeNeed(name, "join", _aligned(terms, {**sides[0], **sides[1]}))
+def join_need(name: str, parts: Sequence[Node], keys: Sequence[Sequence[Expression]]) -> NodeNeed:
+    """What an equi-join needs, given for each of its inputs the expressions that must be equal."""
+    sides = [trace(part) for part in parts]
+    terms = [_meeting(parts, group, sides) for group in zip(*keys, strict=True)]
+    return NodeNeed(name, "join", _aligned(terms, _all(sides)))
+
+
+def _all(sides: Sequence[Lineage]) -> Lineage:
+    return {stream: columns for side in sides for stream, columns in side.items()}
 
 
 def _meeting(
-    left: Node, right: Node, pair: tuple[Expression, Expression], sides: Sequence[Lineage]
+    parts: Sequence[Node], group: Sequence[Expression], sides: Sequence[Lineage]
 ) -> Mapping[str, Expression] | None:
-    """The terms of an equality on the streams of both sides, or None if it does not count."""
-    ours, theirs = pair
-    kinds = type_of(ours, left.schema, "join"), type_of(theirs, right.schema, "join")
+    """The terms of an equality on the streams of all sides, or None if it does not count."""
+    kinds = [type_of(key, part.schema, "join") for key, part in zip(group, parts, strict=True)]
     # Equal values of different types need not hash alike; integers do, whatever their width
-    same_hash = kinds[0] == kinds[1] or all(kind.is_integer() for kind in kinds)
-    first, second = _trace_term(ours, sides[0]), _trace_term(theirs, sides[1])
-    return _merge(first, second) if same_hash and first and second else None
+    if not all(kind == kinds[0] for kind in kinds) and not all(k.is_integer() for k in kinds):
+        return None
+    found: Mapping[str, Expression] | None = {}
+    for key, side in zip(group, sides, strict=True):
+        terms = _trace_term(key, side)
+        found = _merge(found, terms) if found is not None and terms else None
+    return found
 
 
 def trace(node: Node) -> Lineage:
@@ -180,17 +186,18 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
 
 
 def _joined(node: Join, sides: list[Lineage]) -> Lineage:
-    """The columns that an equality of the join is between: they count on the streams of both sides."""
+    """The columns that an equality of the join is between: they count on the streams of all sides."""
+    certain = {"left": (0,), "right": (1,), "full": (), "semi": (0,), "anti": (0,)}
     known: dict[str, Mapping[str, Expression]] = {}
-    for pair in node.pairs:
-        terms = _meeting(node.left, node.right, pair, sides)
-        ours, theirs = pair
-        if terms and isinstance(ours, Column) and node.kind in ("inner", "left"):
-            known[ours.name] = terms
-        if terms and isinstance(theirs, Column) and node.kind in ("inner", "right"):
-            known[node.right_names[theirs.name]] = terms
-    streams = {**sides[0], **sides[1]}
-    return {stream: {name: terms[stream] for name, terms in known.items()} for stream in streams}
+    for group in zip(*node.keys, strict=True):
+        terms = _meeting(node.parts, group, sides)
+        for number in certain.get(node.kind, range(len(group))):
+            key = group[number]
+            if terms and isinstance(key, Column):
+                known[node.names[number][key.name]] = terms
+    return {
+        stream: {name: terms[stream] for name, terms in known.items()} for stream in _all(sides)
+    }
 
 
 def _compute(columns: Sequence[Named], source: Lineage) -> Lineage:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from anabranch.errors import PlanningError
-from anabranch.language.graph import Join
 from anabranch.partitioning.lattice import is_function_of
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import all_keys, need_of
@@ -25,17 +24,6 @@ def check_plan(plan: Plan) -> None:
                 _refuse(subquery, f"reads '{origin.name}', which comes after it")
             if origin.level == subquery.level and origin.home != subquery.home:
                 _refuse(subquery, f"reads '{origin.name}' without an exchange between them")
-
-
-def check_runnable(plan: Plan) -> None:
-    """Raises PlanningError if an operator of the plan has nothing that does its work yet."""
-    for subquery in plan.subqueries.values():
-        if isinstance(subquery.node, Join):
-            raise PlanningError(
-                f"Query '{subquery.query}' joins two inputs. Joins cannot be run yet: they are "
-                "understood, and explain() shows how they would run. To run the other queries, leave "
-                "this one out of the session."
-            )
 
 
 def _check_terms(subquery: Subquery) -> None:

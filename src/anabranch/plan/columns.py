@@ -12,18 +12,18 @@ from anabranch.plan.draft import Draft
 from anabranch.plan.subquery import Path, Stateful, Subquery, steps_of
 
 
-def columns_read(draft: Draft) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
-    """What each subquery reads of its input, and what is read of each stream or subquery.
+def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set[str]]]:
+    """What each subquery reads of each input, and what is read of each stream or subquery.
 
     The arrival number counts as a column: it is read by what depends on the order of rows.
     """
-    read: dict[str, set[str]] = {}
+    read: dict[str, list[set[str]]] = {}
     wanted: dict[str, set[str]] = {}
     for output in draft.outputs:
         _want(wanted, output.paths, set(output.schema))
     for subquery in reversed(list(draft.subqueries.values())):
         reads = _reads(subquery, wanted.get(subquery.name, set()))
-        read[subquery.name] = set().union(*reads)
+        read[subquery.name] = reads
         for number, columns in enumerate(reads):
             paths = tuple(path for path in subquery.paths if path.input == number)
             _want(wanted, paths, columns)
@@ -46,13 +46,12 @@ def _reads(subquery: Subquery, above: set[str]) -> list[set[str]]:
 
 
 def _joined(node: Join, above: set[str]) -> list[set[str]]:
-    """The columns of both sides that are wanted, compared, or tell the time."""
-    wanted = above | set(columns_of(node.predicate) if node.predicate is not None else ())
-    named = {name: name for name in node.left.schema}, node.right_names
+    """The columns of all inputs that are wanted, compared, or tell the time."""
+    wanted = above.union(*(columns_of(condition) for condition in node.residual))
     reads = []
-    for number, (part, names) in enumerate(zip(node.inputs, named, strict=True)):
+    for part, names, keys in zip(node.parts, node.names, node.keys, strict=True):
         found = {own for own, shown in names.items() if shown in wanted}
-        found |= {name for pair in node.pairs for name in columns_of(pair[number])}
+        found |= {name for key in keys for name in columns_of(key)}
         reads.append(found | ({part.ordered.column} if part.ordered else set()))
     return reads
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from anabranch.errors import PlanningError
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Node, Stream, streams_of
+from anabranch.language.graph import Join, Node, Stream, streams_of
 from anabranch.language.window import Everything
 from anabranch.operators.partials import SEQ
 from anabranch.plan.check import check_plan
@@ -71,7 +71,8 @@ def compile_queries(
         part.name: replace(
             part,
             component=components[min(streams_of(part.node))],
-            columns=tuple(sorted(read[part.name])),
+            columns=tuple(tuple(sorted(names)) for names in read[part.name]),
+            wanted=tuple(sorted(wanted.get(part.name, ()))),
         )
         for part in _levelled(made)
     }
@@ -91,14 +92,42 @@ def compile_queries(
 
 
 def _check_bounded(made: Draft, allow_unbounded: bool) -> None:
+    if allow_unbounded:
+        return
     for subquery in made.subqueries.values():
-        unbounded = isinstance(getattr(subquery.node, "window", None), Everything)
-        if unbounded and not allow_unbounded:
+        node = subquery.node
+        if isinstance(getattr(node, "window", None), Everything):
             raise PlanningError(
                 f"Query '{subquery.query}' aggregates without a window, so its state would grow for "
                 "ever. Group by a window of the ordered attribute, or accept it with the setting "
                 "allow_unbounded_state=True."
             )
+        if isinstance(node, Join) and not node.bounded:
+            raise PlanningError(
+                f"Query '{subquery.query}' joins rows however far apart in time they are, so its state "
+                f"would grow for ever. {_bound_to_add(node)}, or accept it with the setting "
+                "allow_unbounded_state=True."
+            )
+
+
+def _bound_to_add(node: Join) -> str:
+    """What is missing in the condition of a join, by the names its columns have there."""
+    times = [
+        names[part.ordered.column]
+        for part, names in zip(node.parts, node.names, strict=True)
+        if part.ordered
+    ]
+    if len(times) < len(node.parts):
+        return "One of its inputs has no ordered attribute any more: keep it in the select"
+    apart = (
+        "INTERVAL '1' MINUTE"
+        if node.parts[0].ordered and node.parts[0].ordered.timestamps
+        else "60"
+    )
+    return (
+        "Say on both sides how far apart they may be, such as "
+        f"{times[1]} BETWEEN {times[0]} - {apart} AND {times[0]} + {apart}"
+    )
 
 
 def _levelled(made: Draft) -> list[Subquery]:

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.graph import Join, Node, Stream, Union, streams_of
-from anabranch.operators.base import END_OF_TIME, Moment, Spread
+from anabranch.language.graph import Node, Stream, Union, streams_of
+from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.partitioning.cost import Rates
@@ -98,16 +98,15 @@ class _Evaluator:
         if isinstance(node, Union):
             names = node.schema.names()
             return _numbered(pl.concat([self.rows(part).select(names) for part in node.parts]))
-        if isinstance(node, Join):
-            raise NotImplementedError("joins cannot be run yet")
-        (below,) = (self.rows(part) for part in node.inputs)
+        below = [self.rows(part) for part in node.inputs]
         if not isinstance(node, Stateful):
-            return apply(steps_of(node), below)
+            return apply(steps_of(node), below[0])
         operator = operator_of(node)
         state = SiteState(place("."), (), [(0, 1)])
-        taken = operator.intake(below, Spread(1))
-        frame = Frame(taken) if taken.height else None
-        return _numbered(operator.advance(frame, state, Moment(None, END_OF_TIME)))
+        taken = [operator.intake(rows, Spread(1), number) for number, rows in enumerate(below)]
+        frames = [Frame(rows) if rows.height else None for rows in taken]
+        made = operator.advance(frames, state, Moment(None, END_OF_TIME))
+        return _numbered(pl.concat([*made, no_results(node.schema)]))
 
 
 def _numbered(rows: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from, or on the level of those it shares an exchange with.
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -28,6 +29,7 @@ from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.history import OrderedAggregate
+from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.passing import Passing
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
@@ -110,8 +112,14 @@ class Subquery:
     component: str = ""
     combines: bool = False
     """Whether senders may sub-aggregate for it; they do where it shrinks the rows."""
-    columns: tuple[str, ...] = ()
-    """What it reads of its input; the arrival number too, if it depends on the order of rows."""
+    columns: tuple[tuple[str, ...], ...] = ()
+    """What it reads of each input; the arrival number too, if it depends on the order of rows."""
+    wanted: tuple[str, ...] | None = None
+    """What is read of its results; None: all."""
+
+    @property
+    def inputs(self) -> int:
+        return len(self.node.inputs) if isinstance(self.node, Join) else 1
 
     @property
     def stateful(self) -> bool:
@@ -125,8 +133,8 @@ class Subquery:
     @functools.cached_property
     def operator(self) -> Operator:
         if isinstance(self.node, Stateful):
-            return operator_of(self.node)
-        return Passing(self.columns, steps_of(self.node), self.node.schema)
+            return operator_of(self.node, self.wanted)
+        return Passing(self.columns[0], steps_of(self.node), self.node.schema)
 
     @property
     def partitioning(self) -> tuple[str, ...]:
@@ -142,14 +150,18 @@ class Subquery:
         ]
 
     def watermark(self, source: int | None) -> int | None:
-        """The watermark of this subquery's input, given that of the streams."""
-        ordered = self.node.inputs[0].ordered
+        """The watermark of this subquery's input, given that of the streams.
+
+        The inputs of a join have each their own: its rows are due by that of the streams.
+        """
+        ordered = None if isinstance(self.node, Join) else self.node.inputs[0].ordered
         return ordered.watermark(source) if ordered else source
 
 
-def operator_of(node: Stateful) -> Operator:
-    """What does the work of a stateful node."""
-    assert not isinstance(node, Join), "a plan with joins is refused before it runs"
+def operator_of(node: Stateful, wanted: Collection[str] | None = None) -> Operator:
+    """What does the work of a stateful node, if these of its columns are wanted."""
+    if isinstance(node, Join):
+        return SymmetricJoin(node, wanted)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return OrderedAggregate(node)
     if isinstance(node.window, SessionGap):

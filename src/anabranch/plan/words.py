@@ -42,7 +42,8 @@ def title_words(node: Node) -> str:
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"
         case Join():
-            pairs = " and ".join(f"{text_of(a)} = {text_of(b)}" for a, b in node.pairs)
+            groups = zip(*node.keys, strict=True)
+            pairs = " and ".join(" = ".join(map(text_of, group)) for group in groups)
             return f"{node.kind} join on {pairs}"
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
         str(node), str(node)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import polars as pl
@@ -64,10 +64,14 @@ def concat(frames: Sequence[Frame]) -> Frame:
     return Frame(rows, frozenset().union(*(frame.narrowed for frame in frames)))
 
 
+Inlet: TypeAlias = tuple[str, int]
+"""Where frames arrive: a subquery, and the number of its input."""
+
+
 class FrameHeader(msgspec.Struct, array_like=True):
     """Where a frame goes, how long it is, and which columns were narrowed from 64 bits."""
 
-    subquery: str
+    inlet: Inlet
     size: int
     narrowed: list[str]
 
@@ -82,27 +86,27 @@ class Parcel:
     """What one split sends to one site."""
 
     report: Any
-    frames: list[tuple[str, Frame]] = field(default_factory=list)
+    frames: list[tuple[Inlet, Frame]] = field(default_factory=list)
 
     def pack(self) -> bytes:
         headers, bodies = [], []
-        for subquery, frame in self.frames:
+        for inlet, frame in self.frames:
             body = to_ipc(frame.rows)
-            headers.append(FrameHeader(subquery, body.size, sorted(frame.narrowed)))
+            headers.append(FrameHeader(inlet, body.size, sorted(frame.narrowed)))
             bodies.append(body)
         header = msgspec.msgpack.encode(ParcelHeader(headers, self.report))
         padding = -(_LENGTH.size + len(header)) % 64
         return b"".join([_LENGTH.pack(len(header)), header, b"\0" * padding, *bodies])
 
 
-def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[str, Frame, int]]]:
+def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[Inlet, Frame, int]]]:
     """The report of a parcel, and its frames with their bytes; they share the parcel's memory."""
     (length,) = _LENGTH.unpack_from(parcel)
     header = msgspec.msgpack.decode(parcel[_LENGTH.size : _LENGTH.size + length], type=ParcelHeader)
     return header.report, _frames(parcel, header, length)
 
 
-def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[str, Frame, int]]:
+def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[Inlet, Frame, int]]:
     start = _LENGTH.size + length
     start += -start % 64
     buffer = pa.py_buffer(parcel)
@@ -111,7 +115,7 @@ def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[
         start += frame.size
         rows = pl.from_arrow(table)
         assert isinstance(rows, pl.DataFrame)
-        yield frame.subquery, Frame(rows, frozenset(frame.narrowed)), frame.size
+        yield frame.inlet, Frame(rows, frozenset(frame.narrowed)), frame.size
 
 
 def to_ipc(frame: pl.DataFrame) -> pa.Buffer:

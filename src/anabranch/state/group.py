@@ -47,6 +47,8 @@ class SiteState:
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
+    warnings: list[str] = field(default_factory=list)
+    """What the operator has to say about its input."""
 
     def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
         pairs = ((ref, intersect(ref.live, self.owned)) for ref in self.refs if ref.table == table)
@@ -76,6 +78,16 @@ class SiteState:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
                 found.append(rows)
+        return found
+
+    def holds(self, table: str, locators: np.ndarray) -> np.ndarray:
+        """Whether there are rows with each of these sorted locators."""
+        found = np.zeros(len(locators), dtype=bool)
+        for ref, wanted in self._mine(table):
+            for frame in read_segment(self.place, ref, wanted):
+                column = frame[LOCATOR].to_numpy()
+                at = np.minimum(np.searchsorted(column, locators), len(column) - 1)
+                found |= column[at] == locators
         return found
 
     def append(self, table: str, rows: pl.DataFrame) -> None:

@@ -22,6 +22,7 @@ from anabranch.language.graph import (
     Branch,
     Filter,
     History,
+    Join,
     Node,
     Ordered,
     Project,
@@ -29,6 +30,7 @@ from anabranch.language.graph import (
     Union,
 )
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
+from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.sql_expression import expression_sql, floor_divide, quote, type_name
 
 EPOCH, SEQ = "__epoch", "__seq"
@@ -99,6 +101,8 @@ class Translator:
                 return self._aggregate(node)
             case History():
                 return self._history(node)
+            case Join():
+                return self._join(node)
         raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
 
     # -- aggregates -------------------------------------------------------------------------------
@@ -207,6 +211,69 @@ class Translator:
             "WHERE __he IS NOT NULL GROUP BY __hg, __hn"
         )
 
+    # -- joins ------------------------------------------------------------------------------------
+
+    def _join(self, node: Join) -> str:
+        """All combinations, each in the epoch of its last row; then what has met nothing."""
+        parts = [self._numbered(node, number) for number in range(len(node.parts))]
+        conditions = [*node.equalities, *([node.predicate] if node.predicate is not None else [])]
+        where = " AND ".join(f"({expression_sql(part, node.joined)})" for part in conditions)
+        pairs = self._add(f"SELECT * FROM {_list(parts)} WHERE {where}")
+        shown = [quote(name) for name in node.schema]
+        last = f"greatest({_list([f'__e{number}' for number in range(len(parts))])})"
+        if node.kind == "semi":
+            columns = [f"first({name}) AS {name}" for name in shown]
+            return (
+                f"SELECT {_list(columns)}, min({last}) AS {EPOCH}, NULL AS {SEQ} FROM {pairs} "
+                "GROUP BY __i0"
+            )
+        selects = []
+        if node.kind != "anti":
+            selects.append(f"SELECT {_list(shown)}, {last} AS {EPOCH}, NULL AS {SEQ} FROM {pairs}")
+        for number in {"left": (0,), "anti": (0,), "right": (1,), "full": (0, 1)}.get(
+            node.kind, ()
+        ):
+            selects.append(self._unmet(node, number, parts[number], pairs))
+        return "\nUNION ALL ".join(selects)
+
+    def _numbered(self, node: Join, number: int) -> str:
+        """An input under the names of the joined rows, its rows numbered, with stream time."""
+        part, names = node.parts[number], node.names[number]
+        columns = [f"{quote(own)} AS {quote(shown)}" for own, shown in names.items()]
+        keys = [f"({expression_sql(key, part.schema)}) IS NULL" for key in node.keys[number]]
+        ordered, time = part.ordered, "NULL"
+        if ordered and ordered.unit:
+            column = quote(ordered.column)
+            whole = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
+            time = f"{whole} * {ordered.unit}"
+        columns += [
+            f"{EPOCH} AS __e{number}", f"row_number() OVER () AS __i{number}",
+            f"{time} AS __t{number}", f"{' OR '.join(keys) or 'FALSE'} AS __null{number}",
+        ]  # fmt: skip
+        return self._add(f"SELECT {_list(columns)} FROM {self._table(part)}")
+
+    def _unmet(self, node: Join, number: int, rows: str, pairs: str) -> str:
+        """The rows of an input that are in no combination, in the epoch that makes that sure."""
+        own = set(node.names[number].values())
+        columns = [
+            quote(name) if name in own else _named("NULL", node.schema, name)
+            for name in node.schema
+        ]
+        other = 1 - number
+        most, ordered = node.bounds[number][other], node.parts[other].ordered
+        if most is None or ordered is None or ordered.unit is None:
+            ended = self.clock and self.clock[-1] == END_OF_TIME
+            sure = str(len(self.clock) - 1) if ended else "NULL"
+        else:
+            due = f"{floor_divide(f'(__t{number} + {most})', ordered.unit)} + 1"
+            sure = self._emitted(due, ordered)
+        epoch = f"CASE WHEN __null{number} THEN __e{number} ELSE {sure} END"
+        return (
+            f"SELECT {_list(columns)}, greatest(__e{number}, {epoch}) AS {EPOCH}, NULL AS {SEQ} "
+            f"FROM {rows} WHERE ({epoch}) IS NOT NULL "
+            f"AND __i{number} NOT IN (SELECT __i{number} FROM {pairs})"
+        )
+
     def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
         call = part.call
         argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
@@ -251,6 +318,11 @@ def quantile_columns(node: Node) -> dict[str, float]:
     """Columns that carry an approximate quantile to this node, with its fraction."""
     if isinstance(node, Stream):
         return {}
+    if isinstance(node, Join):
+        found = [
+            (names, quantile_columns(p)) for names, p in zip(node.names, node.parts, strict=True)
+        ]
+        return {names[own]: share for names, below in found for own, share in below.items()}
     below = quantile_columns(node.inputs[0])
     if isinstance(node, Project):
         pairs = ((c.name, c.expression) for c in node.columns)

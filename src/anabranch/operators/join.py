@@ -1,0 +1,309 @@
+"""Symmetric joins on equal keys: of two inputs in all kinds, of more as one operator (S2).
+
+State: the rows of every input (tables `in0`, `in1`, …), each until no row still to come can meet it. An
+epoch's rows look for the locators they share with what is remembered of the other inputs; nothing of
+the combinations in between is kept. Rows of an outer side wait until the watermark says that nothing
+can meet them any more; which of the remembered ones have met something is in tables `met0`, `met1`, by
+their values: rows that are alike have met the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.expression import Call, Expression, Named, columns_of, to_polars
+from anabranch.language.graph import Join
+from anabranch.language.join import FILTERING
+from anabranch.operators.base import (
+    END_OF_TIME,
+    Moment,
+    Spread,
+    add_locator,
+    time_of,
+)
+from anabranch.operators.meeting import Meeting, Side, meet
+from anabranch.operators.partials import TIME
+from anabranch.operators.stateless import compute
+from anabranch.routing.frame import Frame
+from anabranch.state.group import SiteState, sort_by_locator
+from anabranch.state.segment import DUE, LOCATOR, NEVER
+
+MET = "__met"
+PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
+"""The inputs whose rows have results also where they meet nothing."""
+
+
+@dataclass(frozen=True)
+class JoinInput:
+    """What the join takes in, and keeps, of one input."""
+
+    number: int
+    keys: tuple[Named, ...]
+    payload: tuple[str, ...]
+    names: dict[str, str]
+    """The payload's columns as they are called in the results."""
+    identity: tuple[str, ...]
+    """The columns on which it depends what a row meets."""
+
+    @property
+    def table(self) -> str:
+        return f"in{self.number}"
+
+    @property
+    def met(self) -> str:
+        return f"met{self.number}"
+
+
+class SymmetricJoin:
+    """Combinations of rows of all inputs with equal keys, within their bounds of time."""
+
+    combines = False
+
+    def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:
+        self.node = node
+        self.preserved = PRESERVED.get(node.kind, ())
+        shown = [name for name in node.schema if wanted is None or name in wanted]
+        self.schema = pl.Schema({name: node.schema[name] for name in shown})
+        read = {name for condition in node.residual for name in columns_of(condition)}
+        self.condition = _all_of(node.residual)
+        self.inlets = tuple(
+            self._inlet(number, {*shown, *read}, read) for number in range(len(node.parts))
+        )
+        self.span = self._span()
+
+    def _inlet(self, number: int, wanted: set[str], read: set[str]) -> JoinInput:
+        names = self.node.names[number]
+        payload = tuple(own for own, shown in names.items() if shown in wanted)
+        keys = tuple(Named(f"__k{place}", key) for place, key in enumerate(self.node.keys[number]))
+        compared = tuple(own for own in payload if names[own] in read)
+        identity = (*(key.name for key in keys), TIME, *compared)
+        return JoinInput(number, keys, payload, {own: names[own] for own in payload}, identity)
+
+    def _span(self) -> int:
+        """State rows of one segment: not more than half of how long they are kept apart."""
+        if not self.node.bounded:
+            return NEVER
+        bounds = self.node.bounds
+        size = len(bounds)
+        reach = max(
+            (bounds[i][j] or 0) + (bounds[j][i] or 0)
+            for i in range(size)
+            for j in range(size)
+            if i != j
+        )
+        units = [part.ordered.unit or 1 for part in self.node.parts if part.ordered]
+        return max(1, reach // 2, *units)
+
+    # -- split side -------------------------------------------------------------------------------
+
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
+        inlet = self.inlets[input]
+        ordered = self.node.parts[input].ordered
+        frame = compute(rows, inlet.keys)
+        if ordered is None:
+            time = pl.zeros(rows.height, pl.Int64, eager=True)
+        else:
+            time = time_of(rows, ordered) * (ordered.unit or 1)
+        due = self._due(input, time.to_numpy())
+        columns = [time.alias(TIME), pl.Series(DUE, due), *rows.select(inlet.payload).get_columns()]
+        frame = frame.with_columns(columns)
+        frame = add_locator(frame, [key.name for key in inlet.keys], spread)
+        if input in self.preserved:
+            return frame
+        return frame.drop_nulls([key.name for key in inlet.keys])
+
+    def _due(self, number: int, time: np.ndarray) -> np.ndarray:
+        """The watermark of the streams from which on no row can come that a row of this time meets."""
+        due = np.full(len(time), -NEVER)
+        for other, part in enumerate(self.node.parts):
+            if other == number:
+                continue
+            most = self.node.bounds[number][other]
+            if most is None or part.ordered is None or part.ordered.unit is None:
+                return np.full(len(time), NEVER)
+            reached = (time + most) // part.ordered.unit + 1
+            due = np.maximum(due, part.ordered.source_time(reached))
+        return due
+
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
+
+    # -- site side --------------------------------------------------------------------------------
+
+    def advance(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
+        upto = None
+        if moment.after is not None:
+            upto = NEVER if moment.after >= END_OF_TIME else moment.after
+        arrived = []
+        for inlet, frame in zip(self.inlets, frames, strict=True):
+            rows = None if frame is None else sort_by_locator(frame.wide())
+            if rows is not None and inlet.number in self.preserved:
+                keyless = pl.any_horizontal(pl.col(key.name).is_null() for key in inlet.keys)
+                yield from self._alone(inlet, rows.filter(keyless))
+                rows = rows.filter(~keyless)
+            arrived.append(rows if rows is not None and rows.height else None)
+        sides = [
+            Side(inlet.table, [key.name for key in inlet.keys], rows)
+            for inlet, rows in zip(self.inlets, arrived, strict=True)
+        ]
+        meeting = meet(sides, state, moment.before, self.node.bounds)
+        record = _Record(arrived, meeting)
+        if meeting is not None:
+            yield from self._combinations(meeting, record)
+            state.warnings += meeting.warnings()
+        if self.node.kind == "semi" and meeting is not None:
+            yield from self._first_met(meeting, record, state, moment)
+        for inlet in self.inlets:
+            if inlet.number in self.preserved and upto is not None:
+                yield from self._unmet(inlet, record, state, moment.before, upto)
+        for inlet in self.inlets:
+            self._keep(inlet, record, state, upto)
+
+    def _combinations(self, meeting: Meeting, record: _Record) -> Iterator[pl.DataFrame]:
+        """The joined rows; for joins that only filter, only what has met something is noted."""
+        filtering = self.node.kind in FILTERING
+        marks = filtering or bool(self.preserved)
+        for chosen in meeting.combinations():
+            rows = self._joined(meeting, chosen, filtering)
+            if self.condition is not None:
+                holds = rows.select(to_polars(self.condition, rows.schema)).to_series()
+                passed = holds.fill_null(False)
+                rows = rows.filter(passed)
+                if marks:
+                    kept = passed.to_numpy()
+                    chosen = [places[kept] for places in chosen]
+            if marks:
+                record.note(chosen)
+            if not filtering and rows.height:
+                yield rows.select(LOCATOR, *self.schema)
+
+    def _joined(self, meeting: Meeting, chosen: list[np.ndarray], filtering: bool) -> pl.DataFrame:
+        read = set(columns_of(self.condition)) if self.condition is not None else set()
+        first = pl.Series(chosen[0].astype(np.uint32))
+        rows = meeting.rows[0].select(LOCATOR)[first]
+        for inlet, frame, places in zip(self.inlets, meeting.rows, chosen, strict=True):
+            wanted = [own for own, name in inlet.names.items() if not filtering or name in read]
+            if wanted:
+                part = frame.select(wanted)[pl.Series(places.astype(np.uint32))]
+                rows = rows.with_columns(part.rename(inlet.names, strict=False).get_columns())
+        return rows
+
+    def _first_met(
+        self, meeting: Meeting, record: _Record, state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
+        """The left rows that have met something now, and nothing before."""
+        inlet, rows = self.inlets[0], meeting.rows[0]
+        new = meeting.origin[0] >= 0
+        yield from self._alone(inlet, rows.filter(pl.Series(record.met[0] & new)))
+        old = rows.filter(pl.Series(record.met[0] & ~new))
+        if old.height:
+            locators = np.unique(old[LOCATOR].to_numpy())
+            before = state.probe(inlet.met, locators, moment.before)
+            yield from self._alone(inlet, _without(old, before, inlet))
+
+    def _unmet(
+        self, inlet: JoinInput, record: _Record, state: SiteState, before: int | None, upto: int
+    ) -> Iterator[pl.DataFrame]:
+        """The rows that nothing can meet any more, and nothing has."""
+        known = state.due(inlet.met, before, upto)
+        now = record.met_before(inlet)
+        for rows in state.due(inlet.table, before, upto):
+            waiting = rows.filter(~pl.col(MET))
+            yield from self._alone(inlet, _without(waiting, [*known, *now], inlet))
+        fresh = record.fresh(inlet.number)
+        if fresh is not None:
+            yield from self._alone(inlet, fresh.filter(~pl.col(MET) & (pl.col(DUE) <= upto)))
+
+    def _alone(self, inlet: JoinInput, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+        """Rows of one input as results, with NULL in place of the others."""
+        if rows.height == 0:
+            return
+        own = {name: column for column, name in inlet.names.items()}
+        yield rows.select(
+            LOCATOR,
+            *(
+                pl.col(own[name]).cast(kind).alias(name)
+                if name in own
+                else pl.lit(None, kind).alias(name)
+                for name, kind in self.schema.items()
+            ),
+        )
+
+    def _keep(self, inlet: JoinInput, record: _Record, state: SiteState, upto: int | None) -> None:
+        rows = record.fresh(inlet.number)
+        if rows is not None:
+            lasting = rows if upto is None else rows.filter(pl.col(DUE) > upto)
+            if self.node.kind in FILTERING and inlet.number == 0:
+                lasting = lasting.filter(~pl.col(MET))
+            state.append(
+                inlet.table, lasting if inlet.number in self.preserved else lasting.drop(MET)
+            )
+        if inlet.number in self.preserved or (self.node.kind == "semi" and inlet.number == 0):
+            for met in record.met_before(inlet):
+                state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        return sort_by_locator(rows)
+
+
+@dataclass
+class _Record:
+    """Which rows have met something in this epoch."""
+
+    arrived: Sequence[pl.DataFrame | None]
+    meeting: Meeting | None
+    met: list[np.ndarray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.meeting is not None:
+            self.met = [np.zeros(rows.height, dtype=bool) for rows in self.meeting.rows]
+
+    def note(self, chosen: list[np.ndarray]) -> None:
+        for met, places in zip(self.met, chosen, strict=True):
+            met[places] = True
+
+    def fresh(self, number: int) -> pl.DataFrame | None:
+        """The rows that came in this epoch, and whether they have met something."""
+        rows = self.arrived[number]
+        if rows is None:
+            return None
+        met = np.zeros(rows.height, dtype=bool)
+        if self.meeting is not None:
+            origin = self.meeting.origin[number]
+            new = origin >= 0
+            met[origin[new]] = self.met[number][new]
+        return rows.with_columns(pl.Series(MET, met))
+
+    def met_before(self, inlet: JoinInput) -> list[pl.DataFrame]:
+        """What tells the remembered rows that have met something now from others."""
+        if self.meeting is None:
+            return []
+        old = self.met[inlet.number] & (self.meeting.origin[inlet.number] < 0)
+        if not old.any():
+            return []
+        rows = self.meeting.rows[inlet.number].filter(pl.Series(old))
+        return [rows.select(LOCATOR, DUE, *inlet.identity).unique(maintain_order=True)]
+
+
+def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:
+    """The rows that are not like any of the known ones."""
+    if not known or rows.height == 0:
+        return rows
+    on = [LOCATOR, *inlet.identity]
+    return rows.join(
+        pl.concat([part.select(on) for part in known]), on=on, how="anti", nulls_equal=True,
+        maintain_order="left",
+    )  # fmt: skip
+
+
+def _all_of(conditions: Sequence[Expression]) -> Expression | None:
+    whole: Expression | None = None
+    for condition in conditions:
+        whole = condition if whole is None else Call("&", (whole, condition))
+    return whole
