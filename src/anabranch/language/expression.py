@@ -174,8 +174,10 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
     for name in columns_of(expression):
         if name not in schema:
             raise LanguageError(f"{where}: column '{name}' is not found.{suggest(name, schema)}")
+    # Of a wide schema, as above joins, only what is read: making empty columns takes time
+    schema = {name: schema[name] for name in columns_of(expression)}
     try:
-        frame = pl.DataFrame(schema=dict(schema)).select(value=to_polars(expression, schema))
+        frame = pl.DataFrame(schema=schema).select(value=to_polars(expression, schema))
     except pl.exceptions.PolarsError as error:
         kinds = ", ".join(
             f"{name} {schema[name]}" for name in dict.fromkeys(columns_of(expression))

@@ -254,11 +254,13 @@ class Translator:
 
     def _unmet(self, node: Join, number: int, rows: str, pairs: str) -> str:
         """The rows of an input that are in no combination, in the epoch that makes that sure."""
-        own = set(node.names[number].values())
+        own, lists = set(node.names[number].values()), quantile_columns(node)
         columns = [
-            quote(name) if name in own else _named("NULL", node.schema, name)
+            quote(name) if name in own
+            else f"NULL AS {quote(name)}" if name in lists
+            else _named("NULL", node.schema, name)
             for name in node.schema
-        ]
+        ]  # fmt: skip
         other = 1 - number
         most, ordered = node.bounds[number][other], node.parts[other].ordered
         if most is None or ordered is None or ordered.unit is None:
@@ -322,7 +324,8 @@ def quantile_columns(node: Node) -> dict[str, float]:
         found = [
             (names, quantile_columns(p)) for names, p in zip(node.names, node.parts, strict=True)
         ]
-        return {names[own]: share for names, below in found for own, share in below.items()}
+        carried = {names[own]: share for names, below in found for own, share in below.items()}
+        return {name: share for name, share in carried.items() if name in node.schema}
     below = quantile_columns(node.inputs[0])
     if isinstance(node, Project):
         pairs = ((c.name, c.expression) for c in node.columns)
