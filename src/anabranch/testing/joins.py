@@ -28,17 +28,21 @@ SHAPES = ("rows", "rows", "windows", "history", "chain", "three", "above")
 PAYLOAD = ("v", "f", "u", "t", "i")
 
 
-def _key_pairs() -> list[tuple[Expression, Expression]]:
-    """Keys of different types, widths and forms that have values in common."""
+Pairs = list[tuple[Expression, Expression]]
+
+
+def _key_pairs() -> tuple[Pairs, Pairs]:
+    """Keys of different types, widths and forms with values in common; those that go well with others."""
     i, n, v, u, f, r, t = (col(name) for name in ("i", "n", "v", "u", "f", "r", "t"))
-    return [
-        (i, i), (i, i), *((col(name), col(name)) for name in KEYS),
-        (i + 1, i), (v // 4, i), (v % 3, i), (i, v % 5), (col("big"), col("big")),
-        (n, i), (u, v), (i, u), (u.cast("uint64"), v), (i.cast("int32"), n),
-        (i, f), (f, n), (r, f), (i, r), (f.cast("float32"), f), (r, r * 1.0), (-r, r),
-        (t, call("substring", t, 1, 1)), (col("b"), v > 0), (call("coalesce", i, 0), i),
-        (col("d"), col("d")), (call("year", col("d")), col("i") + 1969),
+    alike = [(col(name), col(name)) for name in KEYS]
+    first = [
+        (i, i), (i, i), (i, i), *alike, (i + 1, i), (v // 4, i), (v % 3, i), (i, v % 5),
+        (col("big"), col("big")), (n, i), (u, v), (i, u), (u.cast("uint64"), v),
+        (i.cast("int32"), n), (i, f), (f, n), (r, f), (i, r), (f.cast("float32"), f),
+        (r, r * 1.0), (-r, r), (t, call("substring", t, 1, 1)), (call("coalesce", i, 0), i),
+        (call("year", col("d")), i + 1969),
     ]  # fmt: skip
+    return first, [*alike, (col("b"), v > 0), (v % 2, u % 2), (r, r * 1.0)]
 
 
 @dataclass
@@ -88,11 +92,15 @@ class JoinMaker:
         self, left: Query, right: Query, kind: str, suffix: str = "right", bounded: bool = False
     ) -> Query:
         """The join of two queries on one to three keys, within some bounds of time."""
-        on = self._on(left, right)
+        return self._bound(left, right, self._on(left, right), kind, suffix, bounded)
+
+    def _bound(
+        self, left: Query, right: Query, on: Sequence[On], kind: str, suffix: str, bounded: bool
+    ) -> Query:
         pairs = left.join(right, on=on, suffix=suffix)
         self._follow(pairs)
         where = self._bounds(left, right, pairs, bounded)
-        if self.chooser.flag(0.4):
+        if self.chooser.flag(0.2 if bounded else 0.4):
             extra = self._extra(pairs)
             where = extra if where is None else where & extra
         return left.join(right, on=on, how=kind, where=where, suffix=suffix)
@@ -100,15 +108,19 @@ class JoinMaker:
     def _on(self, left: Query, right: Query) -> list[On]:
         """Keys, and now and then times too."""
         known = [set(self.maker.usable(side)) for side in (left, right)]
-        options = [
-            (one, other)
-            for one, other in _key_pairs()
-            if set(columns_of(one)) <= known[0] and set(columns_of(other)) <= known[1]
-        ]
+        first, more = (
+            [
+                (one, other)
+                for one, other in pairs
+                if set(columns_of(one)) <= known[0] and set(columns_of(other)) <= known[1]
+            ]
+            for pairs in _key_pairs()
+        )
         on: list[On] = []
-        for _ in range(min(len(options), self.chooser.choice([1, 1, 1, 2, 3]))):
-            pair = options.pop(self.chooser.integer(0, len(options) - 1))
-            on.append((pair[1], pair[0]) if self._fits(pair, known) else pair)
+        for options in (first, *[more] * self.chooser.choice([0, 0, 0, 1, 2])):
+            if options:
+                pair = self.chooser.choice(options)
+                on.append((pair[1], pair[0]) if self._fits(pair, known) else pair)
         one, other = self._time(left), self._time(right)
         if one and other and (not on or self.chooser.flag(0.15)):
             on.append(self._equal_times(col(one), col(other), left))
@@ -139,7 +151,7 @@ class JoinMaker:
     def _bounds(
         self, left: Query, right: Query, pairs: Query, bounded: bool
     ) -> Expression | None:
-        """How far apart the times may be: on both sides, on one, or anyhow."""
+        """How far apart the times may be: on both sides, on one, or anyhow; never far if `bounded`."""
         if left.node.ordered is None or right.node.ordered is None:
             return None
         join = pairs.node
@@ -152,13 +164,15 @@ class JoinMaker:
         if kinds[0].is_integer() != kinds[1].is_integer():
             return None
         a, b = col(own), col(theirs)
-        sizes = [self.chooser.choice([5, 0, 1, 12, 30]) for _ in range(2)]
+        few = [] if bounded else [0, 1]
+        sizes = [self.chooser.choice([5, 12, 30, *few]) for _ in range(2)]
         x, y = (self._span(pairs, own, size) for size in sizes)
-        ways = ["between", "between", "shifted", "strict", "difference", "equal", "mirrored"]
+        ways = ["between", "between", "strict", "difference", "mirrored"]
         if kinds[0].is_integer():
             ways += ["abs", "divided"]
         if not bounded:
-            ways += ["none", "one", "other", "empty"]
+            ways += ["shifted", "equal", "none", "one", "other"]
+            ways += ["empty"] if self.chooser.flag(0.3) else []
         match self.chooser.choice(ways):
             case "between":
                 return b.between(a - x, a + y)
@@ -169,7 +183,7 @@ class JoinMaker:
             case "difference":
                 return (b - a <= x) & (a - b <= y)
             case "equal":
-                return b == a + x
+                return b == a + self._span(pairs, own, sizes[0] % 4)
             case "mirrored":
                 return (a + y >= b) & (a - x <= b)
             case "abs":
@@ -177,7 +191,7 @@ class JoinMaker:
                 return size <= x if self.chooser.flag() else Literal(sizes[1] + 1) > size
             case "divided":
                 number = self.chooser.choice([2, 3, 10])
-                return a // number == (b + x) // number
+                return a // number == (b + sizes[0] % 4) // number
             case "one":
                 return b >= a - x
             case "other":
@@ -217,10 +231,14 @@ class JoinMaker:
                 if own in known:
                     known.add(shown)
 
-    def _narrow(self, query: Query) -> Query:
+    def _narrow(self, query: Query, keep: Sequence[str] = ()) -> Query:
         """Fewer columns and rows of a stream, as a rule."""
-        query = self.maker.stateless(query, list(query.node.schema), select=False)
-        names = [n for n in query.node.schema if n in ("time", *PAYLOAD) or self.chooser.flag(0.3)]
+        if self.chooser.flag(0.25):
+            query = query.where(self.maker.predicate(query))
+        elif self.chooser.flag(0.1):
+            query = self.chooser.choice(query.case(self.maker.predicate(query)))
+        keep = ("time", *PAYLOAD, *keep)
+        names = [n for n in query.node.schema if n in keep or self.chooser.flag(0.3)]
         return query.select(*names)
 
     # -- joins over others ----------------------------------------------------------------------------
@@ -233,7 +251,7 @@ class JoinMaker:
             keys.append("d")
         made = []
         for source in (inputs[0], inputs[-1]):
-            rows = self.maker.stateless(source, list(source.node.schema), select=False)
+            rows = self._narrow(source, keys)
             counted = [count().alias(self.maker.name()), *self.maker.aggregates(rows, True)]
             made.append(rows.group_by(window, *keys).agg(*counted))
         left, right = made[0], made[0] if self.chooser.flag() else made[1]
@@ -244,20 +262,19 @@ class JoinMaker:
         below = self.join(
             self._narrow(inputs[0]), self._narrow(inputs[-1]), "inner", "b", bounded=True
         )
-        above = self.join(below, self._narrow(inputs[0]), "inner", "c")
+        right = self._narrow(inputs[0], KEYS)
+        on = self.chooser.choice([name for name in below.node.schema if name in KEYS])
+        above = self._bound(below, right, [on], "inner", "c", bounded=self.chooser.flag())
         return {"below": below, "joined": above} if self.chooser.flag() else {"joined": above}
 
     def _three(self, inputs: Sequence[Query]) -> Query:
         """Three inputs on one key."""
-        name = self.chooser.choice(["i", "t", "i", "v"])
+        name = self.chooser.choice(["i", "t", "u", "v"])
         sides = [self._narrow(inputs[at]) for at in (0, -1, 0)]
         joined = sides[0]
-        for number, side in enumerate(sides[1:]):
-            suffix = "bc"[number]
-            pairs = joined.join(side, on=name, suffix=suffix)
-            self._follow(pairs)
-            where = self._bounds(joined, side, pairs, bounded=number == 0)
-            joined = joined.join(side, on=name, where=where, suffix=suffix)
+        for side, suffix in zip(sides[1:], "bc", strict=True):
+            bounded = suffix == "b" or self.chooser.flag()
+            joined = self._bound(joined, side, [name], "inner", suffix, bounded)
         return joined
 
 
@@ -288,7 +305,8 @@ def draw_join_case(
 def _draw_shape(chooser: Chooser, epochs: int) -> Shape:
     """Rows of which many have a key in common with others."""
     shape = draw_shape(chooser, epochs)
-    rows, disorder = chooser.integer(0, 40), chooser.choice([2, 0, 9, 30])
+    rows = chooser.integer(0, 15) + chooser.choice([20, 35, 0])
+    disorder = chooser.choice([2, 0, 9, 30])
     return replace(shape, rows=rows, disorder=disorder, keys=chooser.choice([9, 9, 3]))
 
 

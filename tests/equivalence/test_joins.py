@@ -1,0 +1,219 @@
+"""Random joins, run the hard way, must give what DuckDB gives, epoch by epoch.
+
+As in `test_aggregates.py`: every example is a case (`anabranch.testing.joins`) and a trial with other
+partition maps each epoch, stops, crashes and restarts on other numbers of sites, on the in-process twin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_aggregates import Drawn, examples, run
+
+from anabranch import call, col, count, sum_
+from anabranch.language.builder import Query
+from anabranch.language.expression import Expression
+from anabranch.language.join import JOINS
+from anabranch.operators import base, meeting
+from anabranch.testing.cases import (
+    KEYS,
+    NUMBERS,
+    SCHEMA,
+    VALUES,
+    WIDE,
+    Case,
+    Shape,
+    make_frames,
+    streams,
+)
+from anabranch.testing.joins import SHAPES, JoinMaker, draw_join_case
+from anabranch.testing.queries import QueryMaker
+from anabranch.testing.trial import Leg, Outcome, Trial, check, draw_trial
+
+SITES = (1, 2, 4, 7)
+
+
+@st.composite
+def cases(
+    draw: Any, kinds: tuple[str, ...] = JOINS, shapes: tuple[str, ...] = SHAPES
+) -> tuple[Case, Trial]:
+    """One or two streams, joins of these kinds and shapes over them."""
+    chooser = Drawn(draw)
+    case = draw_join_case(chooser, kinds, shapes)
+    return case, draw_trial(chooser, case.epochs, SITES)
+
+
+@st.composite
+def few_rows(draw: Any) -> tuple[Case, Trial]:
+    """Up to a dozen rows of either stream, each drawn by itself, so that a failure shrinks well."""
+    chooser = Drawn(draw)
+    names = ("i", "t", "b", "r", "v", "f", "u")
+    row = st.fixed_dictionaries(
+        {"time": st.integers(-3, 12), **{name: st.sampled_from(VALUES[name][:4]) for name in names}}
+    )
+    epochs = st.lists(st.lists(row, max_size=4), min_size=1, max_size=4)
+    frames = {
+        name: [pl.DataFrame(rows, schema=SCHEMA) for rows in draw(epochs)]
+        for name in (["one", "two"] if chooser.flag(0.7) else ["one"])
+    }
+    maker = JoinMaker(chooser, NUMBERS, QueryMaker(chooser, KEYS, set(WIDE), NUMBERS))
+    queries = maker.query_set(streams(list(frames), NUMBERS))
+    case = Case(frames, {name: chooser.choice([20, 0, 2]) for name in frames}, queries)
+    return case, draw_trial(chooser, case.epochs, SITES)
+
+
+@given(cases())
+@examples(120)
+def test_random_joins(drawn: tuple[Case, Trial]) -> None:
+    run(*drawn)
+
+
+@given(few_rows())
+@examples(120)
+def test_few_rows(drawn: tuple[Case, Trial]) -> None:
+    run(*drawn)
+
+
+@pytest.mark.parametrize("kind", JOINS)
+def test_one_kind(kind: str) -> None:
+    @given(cases((kind,), ("rows",)))
+    @examples(30)
+    def examine(drawn: tuple[Case, Trial]) -> None:
+        run(*drawn)
+
+    examine()
+
+
+@pytest.mark.parametrize("shape", ["windows", "history", "chain", "three", "above"])
+def test_one_shape(shape: str) -> None:
+    @given(cases(shapes=(shape,)))
+    @examples(20)
+    def examine(drawn: tuple[Case, Trial]) -> None:
+        run(*drawn)
+
+    examine()
+
+
+# -- known cases ------------------------------------------------------------------------------------
+
+BUSY = {"compaction_fan": 2, "compaction_floor_rows": 1, "partitions_per_site": 4}
+
+
+def busy(rows: int = 90, epochs: int = 8, lateness: int = 9) -> tuple[list[Query], dict[str, Any]]:
+    """Two streams with many equal keys and times, and input for them."""
+    frames = {
+        name: make_frames(Shape(rows, epochs, 0.5, 12, True, keys=9, begin=-9, seed=seed), NUMBERS)
+        for seed, name in enumerate(("one", "two"))
+    }
+    inputs = [q.select("time", "i", "t", "v", "r") for q in streams(list(frames), NUMBERS)]
+    return inputs, {"frames": frames, "lateness": dict.fromkeys(frames, lateness)}
+
+
+def near(right: str = "right") -> Expression:
+    return col(f"time_{right}").between(col("time") - 4, col("time") + 6)
+
+
+def of_every_kind(one: Query, two: Query, where: Expression) -> dict[str, Query]:
+    queries = {kind: one.join(two, on="i", how=kind, where=where) for kind in JOINS}
+    twice = one.join(two, on="i", where=near())
+    third = call("abs", col("time_c") - col("time_right")) <= 3
+    return {**queries, "three": twice.join(one, on="i", where=third, suffix="c")}
+
+
+@pytest.mark.parametrize("sites", SITES)
+def test_every_kind(sites: int) -> None:
+    """And: compaction, moves and late rows do happen, rows meet and miss each other."""
+    (one, two), data = busy()
+    extra = near() & (col("v") <= col("v_right"))
+    case = Case(queries=of_every_kind(one, two, extra), **data)
+    outcome = check(case, Trial((Leg(sites),), BUSY, moves=sites))
+    assert max(outcome.tiers()) >= 1, "no segments were merged"
+    assert outcome.manifests[-1].streams["one"].late > 0
+    assert sites == 1 or outcome.moved > 20
+    rows = {name: sink.rows() for name, sink in outcome.sinks.items()}
+    assert all(frame.height > 10 for frame in rows.values())
+    assert rows["left"]["time_right"].null_count() > 5
+    assert rows["full"]["time"].null_count() > 5
+
+
+@pytest.mark.parametrize("step", ["begin", "before-tasks", "before-commit", "after-commit",
+                                  "after-publish", "stop"])  # fmt: skip
+def test_restarts_on_another_number_of_sites(step: str) -> None:
+    (one, two), data = busy(60, 6)
+    case = Case(queries=of_every_kind(one, two, near()), **data)
+    legs = (Leg(2, step, 1), Leg(7, step, 3), Leg(1, step, 6), Leg(4))
+    check(case, Trial(legs, BUSY, moves=2))
+
+
+def test_keys_that_share_a_locator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one bit of hash left, nearly all keys collide; the answers must not know."""
+    whole = base.locator
+    monkeypatch.setattr(base, "locator", lambda at, hashes: whole(at, hashes & np.uint64(1)))
+    (one, two), data = busy(50, 5)
+    queries = of_every_kind(one, two, near() & (col("v") != col("v_right")))
+    queries["keys"] = one.join(two, on=["r", "t"], how="full", where=near())
+    check(Case(queries=queries, **data), Trial((Leg(2),), BUSY, moves=3))
+
+
+def test_few_combinations_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "CHUNK", 3)
+    (one, two), data = busy(50, 5)
+    check(Case(queries=of_every_kind(one, two, near()), **data), Trial((Leg(2),), BUSY))
+
+
+@pytest.mark.parametrize("where", ["open", "one side"])
+def test_without_bounds(where: str) -> None:
+    """Nothing is ever forgotten; who has met nothing is known when the streams end."""
+    (one, two), data = busy(40, 5)
+    condition = col("time_right") >= col("time") - 3 if where == "one side" else col("v") >= 0
+    queries = {kind: one.join(two, on="i", how=kind, where=condition) for kind in JOINS}
+    for close in (True, False):
+        legs = (Leg(2, "stop", 2), Leg(4))
+        check(Case(queries=queries, **data), Trial(legs, BUSY, moves=1, close=close))
+
+
+def test_rows_that_are_alike() -> None:
+    """Each of them is a row of its own, in what meets and in what does not."""
+    (one, two), data = busy(40, 4)
+    doubled = {name: [pl.concat([f, f, f[:3]]) for f in fs] for name, fs in data["frames"].items()}
+    frames = {name: [*fs, *fs[-1:]] for name, fs in doubled.items()}
+    slim = [side.select("time", "i") for side in (one, two)]
+    queries = of_every_kind(slim[0], slim[1], near())
+    check(Case(frames, {"one": 30, "two": 30}, queries), Trial((Leg(2),), BUSY, moves=5))
+
+
+def test_heavy_flows_of_neighbouring_windows() -> None:
+    """The join of the papers, and all other kinds of it."""
+    (one, _), data = busy(150, 8)
+    flows = one.group_by((col("time") // 5).alias("tb"), "i").agg(count().alias("n"))
+    pairs = {kind: flows.join(flows, on=["i", ("tb", col("tb") + 1)], how=kind) for kind in JOINS}
+    above = pairs["left"].group_by((col("tb") // 3).alias("tb3")).agg(sum_("n").alias("n"))
+    queries = {"flows": flows, **pairs, "above": above}
+    frames = {"one": data["frames"]["one"]}
+    outcome = check(Case(frames, {"one": 9}, queries), Trial((Leg(4),), BUSY, moves=9))
+    assert all(sink.rows().height > 3 for sink in outcome.sinks.values())
+
+
+def kept(outcome: Outcome, table: str) -> list[int]:
+    """How many rows the manifests of all epochs have of a table."""
+    records = [manifest.subqueries.values() for manifest in outcome.manifests]
+    return [sum(s.rows for r in rs for s in r.segments if s.table == table) for rs in records]
+
+
+@pytest.mark.parametrize("kind", JOINS)
+def test_what_can_meet_nothing_any_more_is_forgotten(kind: str) -> None:
+    """Rows in order, one of each stream at a time: only those of the last few moments are kept."""
+    one, two = (q.select("time", "i") for q in streams(["one", "two"], NUMBERS))
+    moments = [pl.DataFrame([{"time": t, "i": t % 2}], schema=SCHEMA) for t in range(30)]
+    frames = {"one": moments, "two": moments}
+    joined = one.join(two, on="i", how=kind, where=near())
+    case = Case(frames, {"one": 0, "two": 0}, {"joined": joined})
+    values = {"compaction_fan": 8, "partitions_per_site": 1}
+    outcome = check(case, Trial((Leg(1),), values, close=False))
+    for table in ("in0", "in1", "met0", "met1"):
+        assert max(kept(outcome, table)) <= 16, table
