@@ -68,13 +68,13 @@ def few_rows(draw: Any) -> tuple[Case, Trial]:
 
 
 @given(cases())
-@examples(120)
+@examples(100)
 def test_random_joins(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 
 
 @given(few_rows())
-@examples(120)
+@examples(110)
 def test_few_rows(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 
@@ -92,7 +92,7 @@ def test_one_kind(kind: str) -> None:
 @pytest.mark.parametrize("shape", ["windows", "history", "chain", "three", "above"])
 def test_one_shape(shape: str) -> None:
     @given(cases(shapes=(shape,)))
-    @examples(20)
+    @examples(22)
     def examine(drawn: tuple[Case, Trial]) -> None:
         run(*drawn)
 
@@ -125,24 +125,23 @@ def of_every_kind(one: Query, two: Query, where: Expression) -> dict[str, Query]
     return {**queries, "three": twice.join(one, on="i", where=third, suffix="c")}
 
 
-@pytest.mark.parametrize("sites", SITES)
+@pytest.mark.parametrize("sites", [2, 7])
 def test_every_kind(sites: int) -> None:
     """And: compaction, moves and late rows do happen, rows meet and miss each other."""
-    (one, two), data = busy()
+    (one, two), data = busy(lateness=4)
     extra = near() & (col("v") <= col("v_right"))
     case = Case(queries=of_every_kind(one, two, extra), **data)
     outcome = check(case, Trial((Leg(sites),), BUSY, moves=sites))
     assert max(outcome.tiers()) >= 1, "no segments were merged"
-    assert outcome.manifests[-1].streams["one"].late > 0
-    assert sites == 1 or outcome.moved > 20
+    assert sum(stream.late for stream in outcome.manifests[-1].streams.values()) > 0
+    assert outcome.moved > 20
     rows = {name: sink.rows() for name, sink in outcome.sinks.items()}
     assert all(frame.height > 10 for frame in rows.values())
     assert rows["left"]["time_right"].null_count() > 5
     assert rows["full"]["time"].null_count() > 5
 
 
-@pytest.mark.parametrize("step", ["begin", "before-tasks", "before-commit", "after-commit",
-                                  "after-publish", "stop"])  # fmt: skip
+@pytest.mark.parametrize("step", ["before-commit", "after-commit", "stop"])
 def test_restarts_on_another_number_of_sites(step: str) -> None:
     (one, two), data = busy(60, 6)
     case = Case(queries=of_every_kind(one, two, near()), **data)

@@ -27,6 +27,7 @@ end of all streams it passes everything.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -189,15 +190,23 @@ class Oracle:
         return (column.dt.epoch("us") if ordered.timestamps else column).cast(pl.Int64)
 
 
-def _connect() -> duckdb.DuckDBPyConnection:
+@functools.cache
+def _database() -> duckdb.DuckDBPyConnection:
     try:
         import duckdb
     except ImportError as error:
         raise PlanningError(
             "The oracle needs DuckDB, which is not installed: pip install 'anabranch[dev]' or duckdb."
         ) from error
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
+    database = duckdb.connect()
+    database.execute("SET threads = 1")
+    return database
+
+
+def _connect() -> duckdb.DuckDBPyConnection:
+    """A connection with tables of its own; the database behind it takes a while, so all share one."""
+    connection = _database().cursor()
+    connection.execute("SET TimeZone = 'UTC'")
     return connection
 
 
