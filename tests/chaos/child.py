@@ -5,7 +5,7 @@
 Every step of every epoch is a line on standard output, so that the one who kills knows where it is; with
 `kill` the process kills itself at exactly that step, with `kill_at_change` right before or after the
 n-th time it renames or deletes a file. With `await_executors` it waits at those epochs for two
-executors. A last line says that the run ended by itself.
+executors, with `joins` it runs those (`joining.py`). A last line says that the run ended by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import joining
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -31,13 +32,16 @@ GAP = 25
 QUERIES = ("flows", "visits", "recent", "live", "peaks", "big")
 
 
-def register(place: Session, source: Path, naps: float = 0.0, lanes: int = 0) -> None:
-    """Several kinds of state: windows, sessions, histories, updates, a query over a query, none."""
-    rows = place.stream(
+def stream(place: Session, source: Path, lanes: int = 0) -> Query:
+    return place.stream(
         "rows", path=source, format="parquet", ordered="time", lateness=LATENESS,
         schema={"time": "int64", "k": "string", "v": "int64"}, on_late="dead-letter",
         partitioned_by=["k"] if lanes else [],
     )  # fmt: skip
+
+
+def register(place: Session, rows: Query, naps: float = 0.0) -> None:
+    """Several kinds of state: windows, sessions, histories, updates, a query over a query, none."""
     tb = (col("time") // 20).alias("tb")
     total = sum_("v") if not naps else _slow_sum(naps)("v")
     flows = place.query(
@@ -54,6 +58,10 @@ def register(place: Session, source: Path, naps: float = 0.0, lanes: int = 0) ->
     peaks = flows.group_by((col("tb") // 3).alias("hour"))
     place.query("peaks", peaks.agg(count().alias("groups"), max_("n").alias("most")))
     place.query("big", _plain(rows))
+
+
+def queries_of(spec: dict[str, Any]) -> tuple[str, ...]:
+    return joining.QUERIES if spec.get("joins") else QUERIES
 
 
 def _plain(rows: Query) -> Query:
@@ -130,7 +138,11 @@ def await_executors(handle: list[Run]) -> None:
 def main(spec: dict[str, Any]) -> None:
     root = Path(spec["root"])
     place = open_session(spec)
-    register(place, root / "in", spec.get("naps", 0.0), spec.get("lanes", 0))
+    rows = stream(place, root / "in", spec.get("lanes", 0))
+    if spec.get("joins"):
+        joining.register(place, rows)
+    else:
+        register(place, rows, spec.get("naps", 0.0))
 
     if spec.get("kill_at_change"):
         kill_at_change(spec["kill_at_change"])
@@ -147,7 +159,7 @@ def main(spec: dict[str, Any]) -> None:
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)
 
     run = place.start(
-        sinks={name: root / "out" / name for name in QUERIES},
+        sinks={name: root / "out" / name for name in queries_of(spec)},
         checkpoint=root / "checkpoint",
         dead_letter=root / "dead",
         at_end="close",
