@@ -1,10 +1,12 @@
 """Random query sets on real Spark: the same cases as on the twin, few of them.
 
 Maps change with every epoch, and some runs are stopped or crash and go on with other numbers of sites. A
-failure names the seed; `draw_case(SeededChooser(seed))` gives the case again.
+failure names the seed; `draw_case(SeededChooser(seed))` or `draw_join_case` gives the case again.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import SparkSession
@@ -21,6 +23,8 @@ from anabranch.testing.cases import (
     make_frames,
     streams,
 )
+from anabranch.testing.chooser import Chooser
+from anabranch.testing.joins import draw_join_case
 from anabranch.testing.trial import Leg, Outcome, SessionMaker, Trial, check, draw_trial
 
 pytestmark = pytest.mark.spark
@@ -38,8 +42,17 @@ def on_spark(spark: SparkSession) -> SessionMaker:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_query_sets(seed: int, on_spark: SessionMaker) -> None:
+    run_seed(draw_case, seed, on_spark)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_joins(seed: int, on_spark: SessionMaker) -> None:
+    run_seed(draw_join_case, seed, on_spark)
+
+
+def run_seed(draw: Callable[[Chooser], Case], seed: int, on_spark: SessionMaker) -> None:
     chooser = SeededChooser(seed)
-    case = draw_case(chooser)
+    case = draw(chooser)
     trial = draw_trial(chooser, case.epochs, sites=(1, 2, 3))
     moving = Trial(trial.legs, trial.settings, moves=seed, close=trial.close)
     print(f"seed {seed}\n{case.describe()}\n{moving}")

@@ -6,4 +6,4 @@
 --query q
 SELECT a.len, b.host FROM tcp a SEMI JOIN dns b ON a.srcIP = b.srcIP AND a.time = b.at
 
---fail= 'b'
+--fail= there is no input 'b' here. Existing: a
