@@ -18,7 +18,9 @@ def register(place: Session, rows: Query) -> None:
     for kind in KINDS:
         place.query(kind, even.join(odd, on="k", how=kind, where=near))
     nearer = call("abs", col("time_c") - col("time_right")) <= 9
-    place.query("three", even.join(odd, on="k", where=near).join(rows, "k", where=nearer, suffix="c"))
+    place.query(
+        "three", even.join(odd, on="k", where=near).join(rows, "k", where=nearer, suffix="c")
+    )
     flows = rows.group_by((col("time") // 20).alias("tb"), "k").agg(count().alias("n"))
     place.query("pairs", flows.join(flows, on=["k", ("tb", col("tb") + 1)], how="full"))
 
@@ -28,9 +30,7 @@ _ON = "ON a.k = b.k AND b.time BETWEEN a.time - 15 AND a.time + 25"
 _PLAIN = "WITH plain AS (SELECT time, k, v FROM rows)"
 _FLOWS = "(SELECT time // 20 AS tb, k, COUNT(*) AS n FROM rows GROUP BY ALL)"
 ORACLE = {
-    **{
-        kind: f"{_PLAIN} SELECT * FROM {_EVEN} {kind.upper()} JOIN {_ODD} {_ON}" for kind in KINDS
-    },
+    **{kind: f"{_PLAIN} SELECT * FROM {_EVEN} {kind.upper()} JOIN {_ODD} {_ON}" for kind in KINDS},
     "three": f"""{_PLAIN} SELECT a.*, b.*, c.* FROM {_EVEN} JOIN {_ODD} {_ON}
                  JOIN plain AS c ON a.k = c.k AND abs(c.time - b.time) <= 9""",
     "pairs": f"SELECT a.*, b.* FROM {_FLOWS} a FULL JOIN {_FLOWS} b ON a.k = b.k AND a.tb = b.tb + 1",

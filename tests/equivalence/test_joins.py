@@ -6,6 +6,8 @@ partition maps each epoch, stops, crashes and restarts on other numbers of sites
 
 from __future__ import annotations
 
+import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from test_aggregates import Drawn, examples, run
 from anabranch import call, col, count, sum_
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
+from anabranch.language.graph import Ordered, Stream
 from anabranch.language.join import JOINS
 from anabranch.operators import base, meeting
 from anabranch.testing.cases import (
@@ -82,17 +85,17 @@ def test_few_rows(drawn: tuple[Case, Trial]) -> None:
 @pytest.mark.parametrize("kind", JOINS)
 def test_one_kind(kind: str) -> None:
     @given(cases((kind,), ("rows",)))
-    @examples(30)
+    @examples(32)
     def examine(drawn: tuple[Case, Trial]) -> None:
         run(*drawn)
 
     examine()
 
 
-@pytest.mark.parametrize("shape", ["windows", "history", "chain", "three", "above"])
+@pytest.mark.parametrize("shape", ["windows", "history", "updates", "chain", "three", "tower", "above"])
 def test_one_shape(shape: str) -> None:
     @given(cases(shapes=(shape,)))
-    @examples(22)
+    @examples(16)
     def examine(drawn: tuple[Case, Trial]) -> None:
         run(*drawn)
 
@@ -108,14 +111,17 @@ def busy(rows: int = 90, epochs: int = 8, lateness: int = 9) -> tuple[list[Query
     """Two streams with many equal keys and times, and input for them."""
     frames = {
         name: make_frames(Shape(rows, epochs, 0.5, 12, True, keys=9, begin=-9, seed=seed), NUMBERS)
-        for seed, name in enumerate(("one", "two"))
+        for seed, name in enumerate(("one", "two"), start=5)
     }
     inputs = [q.select("time", "i", "t", "v", "r") for q in streams(list(frames), NUMBERS)]
     return inputs, {"frames": frames, "lateness": dict.fromkeys(frames, lateness)}
 
 
+MOMENT = dt.datetime(2026, 1, 31, 12)
+
+
 def near(right: str = "right") -> Expression:
-    return col(f"time_{right}").between(col("time") - 4, col("time") + 6)
+    return col(f"time_{right}").between(col("time") - 4, col("time") + 12)
 
 
 def of_every_kind(one: Query, two: Query, where: Expression) -> dict[str, Query]:
@@ -128,7 +134,7 @@ def of_every_kind(one: Query, two: Query, where: Expression) -> dict[str, Query]
 @pytest.mark.parametrize("sites", [2, 7])
 def test_every_kind(sites: int) -> None:
     """And: compaction, moves and late rows do happen, rows meet and miss each other."""
-    (one, two), data = busy(lateness=4)
+    (one, two), data = busy(epochs=16, lateness=4)
     extra = near() & (col("v") <= col("v_right"))
     case = Case(queries=of_every_kind(one, two, extra), **data)
     outcome = check(case, Trial((Leg(sites),), BUSY, moves=sites))
@@ -163,6 +169,38 @@ def test_few_combinations_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meeting, "CHUNK", 3)
     (one, two), data = busy(50, 5)
     check(Case(queries=of_every_kind(one, two, near()), **data), Trial((Leg(2),), BUSY))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "values"),
+    [
+        (pl.Datetime("ms"), pl.Datetime("us"), [None, MOMENT, MOMENT.replace(microsecond=5000)]),
+        (pl.Datetime("ns"), pl.Datetime("ms"), [None, MOMENT, MOMENT.replace(microsecond=5000)]),
+        (pl.Datetime("us", "Europe/Berlin"), pl.Datetime("us", "UTC"), [None, MOMENT]),
+        (pl.Decimal(12, 2), pl.Decimal(12, 4), [None, Decimal("1.25"), Decimal("-3")]),
+        (pl.Null(), pl.Int64(), [None]),
+        (pl.Time(), pl.Time(), [None, dt.time(1), dt.time(2, 3, 4, 5)]),
+        (pl.UInt64(), pl.Int64(), [None, 7, 2**62]),
+        (pl.Float32(), pl.Int8(), [None, 0, -1, 127]),
+    ],
+    ids=str,
+)
+def test_keys_of_types_that_differ(left: Any, right: Any, values: list[Any]) -> None:
+    schemas = [pl.Schema({"time": pl.Int64(), "k": kind}) for kind in (left, right)]
+    one, two = (
+        Query(Stream(name, schema, Ordered("time", False)))
+        for name, schema in zip(("one", "two"), schemas, strict=True)
+    )
+    frames = {
+        name: [
+            pl.DataFrame({"time": range(at, at + 4), "k": (values * 8)[at : at + 4]}, schema)
+            for at in (0, 4)
+        ]
+        for name, schema in zip(("one", "two"), schemas, strict=True)
+    }
+    queries = {kind: one.join(two, on="k", how=kind, where=near()) for kind in JOINS}
+    outcome = check(Case(frames, {"one": 0, "two": 0}, queries), Trial((Leg(4),), moves=1))
+    assert (outcome.sinks["inner"].rows().height > 0) == (len(values) > 1)
 
 
 @pytest.mark.parametrize("where", ["open", "one side"])

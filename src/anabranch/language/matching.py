@@ -24,7 +24,9 @@ def comparable(left: pl.DataType, right: pl.DataType) -> bool:
     if pl.Null in (left, right):
         return True
     if isinstance(left, pl.Datetime) and isinstance(right, pl.Datetime):
-        return (left.time_zone is None) == (right.time_zone is None)
+        # Other zones are compared in microseconds
+        fine = left.time_zone == right.time_zone or "ns" not in (left.time_unit, right.time_unit)
+        return fine and (left.time_zone is None) == (right.time_zone is None)
     if left.is_decimal() != right.is_decimal():
         return False
     return left == right or (left.is_numeric() and right.is_numeric())
@@ -45,5 +47,7 @@ def alike(keys: Sequence[Expression], schemas: Sequence[pl.Schema]) -> tuple[Exp
 
 def _common(kinds: Sequence[pl.DataType]) -> str | None:
     """The type in which values of these types are compared; None where they hash alike as they are."""
+    if len({kind.time_zone for kind in kinds if isinstance(kind, pl.Datetime)}) > 1:
+        return "timestamp"
     floats = any(kind.is_float() for kind in kinds)
     return "float64" if floats and all(kind.is_numeric() for kind in kinds) else None
