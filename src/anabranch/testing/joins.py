@@ -175,10 +175,12 @@ def draw_join_case(
         second = replace(_draw_shape(chooser, epochs), begin=begin)
         drawn.append(replace(second, step=chooser.choice([first.step, 1.0])))
     frames = {n: make_frames(shape, clock) for n, shape in zip(names, drawn, strict=True)}
-    if len(names) > 1 and chooser.flag(0.2):
-        # One stream may end before the other
-        frames["two"] = frames["two"][: chooser.integer(1, epochs)]
-    lateness = {name: chooser.choice([20, 5, 5, 0]) for name in names}
+    if len(names) > 1:
+        # One stream may end before the other, or come later
+        late = chooser.choice([0, 0, 1, 2])
+        frames["two"] = [frames["two"][0].clear()] * late + frames["two"]
+        frames["two"] = frames["two"][: chooser.integer(1, epochs) if chooser.flag(0.2) else None]
+    lateness = {name: chooser.choice([20, 20, 5, 0]) for name in names}
     made = JoinMaker(chooser, clock, QueryMaker(chooser, KEYS, set(WIDE), clock))
     queries = made.shaped(chooser.choice(shapes), streams(names, clock), kinds)
     return Case(frames, lateness, queries, clock)
