@@ -22,9 +22,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.dialect import Scope, StatementDialect, first_word, parse
-from anabranch.language.sql_from import From, all_of, conjuncts
+from anabranch.language.sql_from import From, conjuncts
 from anabranch.language.sql_refuse import refuse_clauses, refused_statement
 from anabranch.language.sql_select import Select
 from anabranch.language.text import translate

@@ -7,7 +7,6 @@ alone become a filter of that input, wherever that means the same.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +15,7 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import LanguageError, suggest
+from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.dialect import Inputs, Scope
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
@@ -251,10 +251,3 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     if isinstance(tree, exp.And):
         return [*conjuncts(tree.this), *conjuncts(tree.expression)]
     return [tree]
-
-
-def all_of(conditions: list[Expression]) -> Expression | None:
-    """One condition that holds if all do."""
-    if not conditions:
-        return None
-    return functools.reduce(lambda left, right: Call("&", (left, right)), conditions)

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.language.expression import Call, Expression, Named, columns_of, to_polars
+from anabranch.language.bounds import all_of
+from anabranch.language.expression import Named, columns_of, to_polars
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
@@ -69,7 +70,7 @@ class SymmetricJoin:
         shown = [name for name in node.schema if wanted is None or name in wanted]
         self.schema = pl.Schema({name: node.schema[name] for name in shown})
         read = {name for condition in node.residual for name in columns_of(condition)}
-        self.condition = _all_of(node.residual)
+        self.condition = all_of(node.residual)
         self.inlets = tuple(
             self._inlet(number, {*shown, *read}, read) for number in range(len(node.parts))
         )
@@ -300,10 +301,3 @@ def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) ->
         pl.concat([part.select(on) for part in known]), on=on, how="anti", nulls_equal=True,
         maintain_order="left",
     )  # fmt: skip
-
-
-def _all_of(conditions: Sequence[Expression]) -> Expression | None:
-    whole: Expression | None = None
-    for condition in conditions:
-        whole = condition if whole is None else Call("&", (whole, condition))
-    return whole

@@ -18,6 +18,7 @@ from anabranch.plan.rules.absorb_unions import absorb_unions
 from anabranch.plan.rules.exchange_each import exchange_each
 from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
 from anabranch.plan.rules.gather_results import gather_results
+from anabranch.plan.rules.merge_joins import merge_joins
 from anabranch.plan.rules.push_selections import push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
@@ -30,6 +31,8 @@ RULES: tuple[Rule, ...] = (
     push_selections,
     # After the selections, which may stand on a union, and before anything asks who reads whom.
     absorb_unions,
+    # Before operators have exchanges: there is one less to place.
+    merge_joins,
     # The plan that is right whatever the partitioning: the rules below only save exchanges.
     exchange_each,
     # Before fusing, which takes exchanges as they are.

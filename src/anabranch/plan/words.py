@@ -44,10 +44,30 @@ def title_words(node: Node) -> str:
         case Join():
             groups = zip(*node.keys, strict=True)
             pairs = " and ".join(" = ".join(map(text_of, group)) for group in groups)
-            return f"{node.kind} join on {pairs}"
+            ways = "" if len(node.parts) == 2 else f" of {len(node.parts)} inputs"
+            return f"{node.kind} join{ways}{f' on {pairs}' if pairs else ''}{_apart(node)}"
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
         str(node), str(node)
     )
+
+
+def _apart(node: Join) -> str:
+    """How far apart in time rows may be that meet, for two inputs."""
+    first, second = (part.ordered for part in node.parts[:2])
+    if len(node.parts) != 2 or first is None or second is None:
+        return ""
+    names = [names[time.column] for names, time in zip(node.names, (first, second), strict=True)]
+    after, before = node.bounds[0][1], node.bounds[1][0]
+    if after is None and before is None:
+        return ", however far apart"
+    limits = [
+        f"at most {length(most, first.timestamps)} {way}"
+        if most >= 0
+        else f"at least {length(-most, first.timestamps)} {other}"
+        for most, way, other in ((after, "later", "earlier"), (before, "earlier", "later"))
+        if most is not None
+    ]
+    return f", {names[1]} {' and '.join(limits)} than {names[0]}"
 
 
 def keys_words(node: Aggregate | History) -> str:
