@@ -9,6 +9,7 @@ import msgspec
 
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import Plan
+from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
@@ -48,6 +49,8 @@ class Orders:
     settings: Settings
     pieces: tuple[tuple[tuple[str, Piece], ...], ...]
     """For each split task its pieces, with the stream of each."""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    """The cells of each exchange whose rows meet in a grid."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The partition of each lane, for streams that come partitioned as the plan wants them."""
 
@@ -97,6 +100,8 @@ class SubqueryReport(msgspec.Struct):
     bytes_received: int = 0
     rows_out: int = 0
     groups: int = 0
+    compared: int = 0
+    """Pairs of rows that a join without equal keys looked at."""
     bytes_out: int = 0
     seconds: float = 0.0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)

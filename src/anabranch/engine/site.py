@@ -145,6 +145,7 @@ def _advance(
         outbox.route(subquery.name, results)
         write_results(orders, subquery.name, results, f"site-{site:04d}-{number:04d}", report)
     done.groups = state.groups
+    done.compared = state.compared
     done.warnings = state.warnings
     name = _namer(orders, subquery.name, site)
     done.segments = state.write(name, operator.span, orders.settings.fsync)

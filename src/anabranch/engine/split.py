@@ -17,7 +17,7 @@ from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
-from anabranch.plan.subquery import BY_LANE, EVENLY, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
@@ -70,6 +70,12 @@ class Outbox:
             ]
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
+        if subquery.spread == IN_GRID:
+            grid = self.orders.grids[subquery.home]
+            which, cells = grid.places(stepped.height, path.input, start=self.orders.epoch)
+            stepped = stepped[pl.Series(which.astype(np.uint32))]
+            placed = Spread(grid.cells, placed=cells.astype(np.uint64))
+            return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
         return subquery.operator.intake(stepped, spread, path.input)
 

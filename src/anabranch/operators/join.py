@@ -26,6 +26,7 @@ from anabranch.operators.base import (
     add_locator,
     time_of,
 )
+from anabranch.operators.due import due_times, span_of
 from anabranch.operators.meeting import Meeting, Side, meet
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute
@@ -74,7 +75,7 @@ class SymmetricJoin:
         self.inlets = tuple(
             self._inlet(number, {*shown, *read}, read) for number in range(len(node.parts))
         )
-        self.span = self._span()
+        self.span = span_of(node)
 
     def _inlet(self, number: int, wanted: set[str], read: set[str]) -> JoinInput:
         names = self.node.names[number]
@@ -83,21 +84,6 @@ class SymmetricJoin:
         compared = tuple(own for own in payload if names[own] in read)
         identity = (*(key.name for key in keys), TIME, *compared)
         return JoinInput(number, keys, payload, {own: names[own] for own in payload}, identity)
-
-    def _span(self) -> int:
-        """State rows of one segment: not more than half of how long they are kept apart."""
-        if not self.node.bounded:
-            return NEVER
-        bounds = self.node.bounds
-        size = len(bounds)
-        reach = max(
-            (bounds[i][j] or 0) + (bounds[j][i] or 0)
-            for i in range(size)
-            for j in range(size)
-            if i != j
-        )
-        units = [part.ordered.unit or 1 for part in self.node.parts if part.ordered]
-        return max(1, reach // 2, *units)
 
     # -- split side -------------------------------------------------------------------------------
 
@@ -109,26 +95,13 @@ class SymmetricJoin:
             time = pl.zeros(rows.height, pl.Int64, eager=True)
         else:
             time = time_of(rows, ordered) * (ordered.unit or 1)
-        due = self._due(input, time.to_numpy())
+        due = due_times(self.node, input, time.to_numpy())
         columns = [time.alias(TIME), pl.Series(DUE, due), *rows.select(inlet.payload).get_columns()]
         frame = frame.with_columns(columns)
         frame = add_locator(frame, [key.name for key in inlet.keys], spread)
         if input in self.preserved:
             return frame
         return frame.drop_nulls([key.name for key in inlet.keys])
-
-    def _due(self, number: int, time: np.ndarray) -> np.ndarray:
-        """The watermark of the streams from which on no row can come that a row of this time meets."""
-        due = np.full(len(time), -NEVER)
-        for other, part in enumerate(self.node.parts):
-            if other == number:
-                continue
-            most = self.node.bounds[number][other]
-            if most is None or part.ordered is None or part.ordered.unit is None:
-                return np.full(len(time), NEVER)
-            reached = (time + most) // part.ordered.unit + 1
-            due = np.maximum(due, part.ordered.source_time(reached))
-        return due
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError

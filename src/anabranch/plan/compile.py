@@ -18,11 +18,12 @@ from anabranch.plan.rules.absorb_unions import absorb_unions
 from anabranch.plan.rules.exchange_each import exchange_each
 from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
 from anabranch.plan.rules.gather_results import gather_results
+from anabranch.plan.rules.lay_grids import lay_grids
 from anabranch.plan.rules.merge_joins import merge_joins
 from anabranch.plan.rules.push_selections import push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
-from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery
 
 Rule: TypeAlias = Callable[[Draft, Aims], Draft]
 
@@ -35,6 +36,8 @@ RULES: tuple[Rule, ...] = (
     merge_joins,
     # The plan that is right whatever the partitioning: the rules below only save exchanges.
     exchange_each,
+    # Its exchange is its own: the rules after this one leave it alone.
+    lay_grids,
     # Before fusing, which takes exchanges as they are.
     push_suited,
     fuse_neighbours,
@@ -49,7 +52,7 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
     # Every site works on the whole query; rows are exchanged before each stateful operator.
     "query": [rule for rule in RULES if rule not in (push_suited, fuse_neighbours)],
     # Every operator, stateless ones too, has sites of its own.
-    "operator": [exchange_each, split_aggregates, gather_results],
+    "operator": [exchange_each, lay_grids, split_aggregates, gather_results],
 }
 
 
@@ -155,6 +158,7 @@ def _identity(
     return identity | {
         f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
         f"{', in lanes' if part.spread == BY_LANE else ''}"
+        f"{', in a grid' if part.spread == IN_GRID else ''}"
         for name, part in subqueries.items()
         if part.stateful
     }

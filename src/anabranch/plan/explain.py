@@ -9,7 +9,9 @@ from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.plan.subquery import IN_GRID
 from anabranch.plan.words import length, operator_words, steps_words
+from anabranch.routing.grid import choose_grid
 
 BASES = {ASSUMED: "assumed", SAMPLED: "from a sample", COUNTED: "counted by the run"}
 
@@ -162,6 +164,8 @@ def _where(told: Explanation, part: SubqueryPart) -> str:
         return f"on the partitions of {part.subquery.home}"
     if part.single:
         return "all rows go to one site"
+    if part.subquery.spread == IN_GRID:
+        return f"{choose_grid(told.sites, *part.subquery.weights)} cells, one on each site"
     sites = part.work.sites if part.work else told.sites
     return f"{several(told.partitions, 'partition')} on {several(sites, 'site')}"
 

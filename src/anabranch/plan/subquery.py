@@ -31,6 +31,7 @@ from anabranch.operators.base import Operator
 from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.passing import Passing
+from anabranch.operators.product import Product
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -38,8 +39,9 @@ from anabranch.partitioning.requirement import all_keys
 
 Stateful: TypeAlias = Aggregate | History | Join
 
-EVENLY, BY_TERMS, BY_LANE = "evenly", "terms", "lane"
-"""How rows are spread over partitions: in turn, by the hash of terms, or as the stream comes."""
+EVENLY, BY_TERMS, BY_LANE, IN_GRID = "evenly", "terms", "lane", "grid"
+"""How rows are spread over partitions: in turn, by the hash of terms, as the stream comes, or each to
+several, so that all rows of two inputs meet."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,9 @@ class Subquery:
     wanted: tuple[str, ...] | None = None
     """What is read of its results; None: all."""
 
+    weights: tuple[float, float] = (1.0, 1.0)
+    """How many rows come to its first two inputs, one against the other, as far as that is known."""
+
     @property
     def inputs(self) -> int:
         return len(self.node.inputs) if isinstance(self.node, Join) else 1
@@ -161,7 +166,7 @@ class Subquery:
 def operator_of(node: Stateful, wanted: Collection[str] | None = None) -> Operator:
     """What does the work of a stateful node, if these of its columns are wanted."""
     if isinstance(node, Join):
-        return SymmetricJoin(node, wanted)
+        return SymmetricJoin(node, wanted) if node.keys[0] else Product(node, wanted)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return OrderedAggregate(node)
     if isinstance(node.window, SessionGap):

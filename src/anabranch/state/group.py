@@ -47,6 +47,8 @@ class SiteState:
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
+    compared: int = 0
+    """Pairs of rows that a join looked at."""
     warnings: list[str] = field(default_factory=list)
     """What the operator has to say about its input."""
 

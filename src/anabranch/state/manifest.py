@@ -38,6 +38,8 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
 
     sites: list[int]
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
+    grid: list[int] = msgspec.field(default_factory=list)
+    """The cells of each band, if its rows meet in a grid."""
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0

@@ -1,0 +1,228 @@
+"""Joins without equal keys: every row meets every row of the other input within a window (C1, C3).
+
+The cells of a grid are the partitions; a cell has its share of both inputs (tables `in0`, `in1`) and
+looks at all pairs of a new row with another. Rows are kept in the order of their window, by time or by
+their number in the input, so that the rows a row can meet are a run of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.bounds import all_of
+from anabranch.language.expression import columns_of, to_polars
+from anabranch.language.graph import Join
+from anabranch.operators.base import Moment, Spread, add_locator, time_of
+from anabranch.operators.block import holds, numbers
+from anabranch.operators.due import due_times, span_of
+from anabranch.operators.partials import TIME
+from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import expand, partition_of_locator
+from anabranch.state.group import SiteState
+from anabranch.state.segment import DUE, LOCATOR, NEVER
+
+CHUNK = 500_000
+"""Results made at a time."""
+BLOCK = 1 << 20
+"""Pairs looked at at a time."""
+BLOCK_ROWS = 1_024
+_NEW = "__new"
+
+
+class Product:
+    """All pairs within a window for which a predicate holds."""
+
+    combines = False
+
+    def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:
+        self.node = node
+        shown = [name for name in node.schema if wanted is None or name in wanted]
+        self.schema = pl.Schema({name: node.schema[name] for name in shown})
+        self.condition = all_of(node.residual)
+        self.read = {name for condition in node.residual for name in columns_of(condition)}
+        self.payload = [
+            [own for own, name in names.items() if name in self.schema or name in self.read]
+            for names in node.names
+        ]
+        self.span = span_of(node)
+
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
+        ordered = self.node.parts[input].ordered
+        time = np.zeros(rows.height, dtype=np.int64)
+        if ordered is not None:
+            time = time_of(rows, ordered).to_numpy() * (ordered.unit or 1)
+        frame = pl.DataFrame({TIME: time, DUE: due_times(self.node, input, time)})
+        frame = frame.with_columns(rows.select(self.payload[input]).get_columns())
+        return add_locator(frame, [], spread)
+
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
+
+    def advance(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
+        if all(frame is None for frame in frames):
+            return
+        sides = [
+            self._side(number, frame, state, moment.before) for number, frame in enumerate(frames)
+        ]
+        if all(side is not None for side in sides):
+            yield from self._pairs([side for side in sides if side is not None], state)
+        for number, frame in enumerate(frames):
+            if frame is not None:
+                rows = self.compact(f"in{number}", frame.wide())
+                after = moment.after
+                lasting = rows if after is None else rows.filter(pl.col(DUE) > after)
+                state.append(f"in{number}", lasting)
+
+    def _side(
+        self, number: int, frame: Frame | None, state: SiteState, before: int | None
+    ) -> pl.DataFrame | None:
+        """All rows of an input that count, new and old, each cell's in the order of the window."""
+        parts = [
+            part.with_columns(pl.lit(False).alias(_NEW))
+            for part in state.due(f"in{number}", before, NEVER)
+        ]
+        if frame is not None:
+            parts.append(frame.wide().with_columns(pl.lit(True).alias(_NEW)))
+        if not parts:
+            return None
+        return pl.concat([part.select(parts[0].columns) for part in parts]).sort(LOCATOR, TIME)
+
+    def _pairs(self, sides: list[pl.DataFrame], state: SiteState) -> Iterator[pl.DataFrame]:
+        waiting: list[pl.DataFrame] = []
+        height = 0
+        for left, right in _cells(sides):
+            for first, rows, other in ((0, left, right), (1, right, left.filter(~pl.col(_NEW)))):
+                new = rows.filter(pl.col(_NEW))
+                if new.height == 0 or other.height == 0:
+                    continue
+                block = _Block(self, first, new, other)
+                for found in block.results():
+                    waiting.append(found)
+                    height += found.height
+                    if height >= CHUNK:
+                        yield pl.concat(waiting)
+                        waiting, height = [], 0
+                state.compared += block.compared
+        if waiting:
+            yield pl.concat(waiting)
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.sort(LOCATOR, TIME)
+
+
+def _cells(sides: list[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The rows of both inputs in each cell that has any of both."""
+    cells = [partition_of_locator(side[LOCATOR].to_numpy()) for side in sides]
+    for cell in np.intersect1d(cells[0], cells[1]).tolist():
+        cut = [np.searchsorted(known, [cell, cell + 1]) for known in cells]
+        left, right = (s.slice(a, b - a) for s, (a, b) in zip(sides, cut, strict=True))
+        yield left, right
+
+
+@dataclass
+class _Block:
+    """The new rows of one side against rows of the other, in one cell."""
+
+    product: Product
+    first: int
+    """The input that the new rows belong to."""
+    new: pl.DataFrame
+    other: pl.DataFrame
+    compared: int = 0
+
+    def results(self) -> Iterator[pl.DataFrame]:
+        """Joined rows that meet the condition."""
+        low, high = self._runs()
+        arrays = [self._arrays(self.first, self.new), self._arrays(1 - self.first, self.other)]
+        at = 0
+        while at < self.new.height:
+            upto = self._block_end(at, low, high)
+            start, end = int(low[at:upto].min()), int(high[at:upto].max())
+            for begin in range(start, end, BLOCK):
+                stop = min(end, begin + BLOCK)
+                inner = slice(at, upto), slice(begin, stop)
+                yield from self._block(*inner, low[at:upto], high[at:upto], arrays)
+            at = upto
+
+    def _runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each new row the run of rows of the other input that are in its window."""
+        bounds = self.product.node.bounds
+        after, before = bounds[self.first][1 - self.first], bounds[1 - self.first][self.first]
+        times, known = self.new[TIME].to_numpy(), self.other[TIME].to_numpy()
+        low = np.zeros(len(times), dtype=np.int64)
+        high = np.full(len(times), len(known))
+        if before is not None:
+            low = np.searchsorted(known, times - before, side="left")
+        if after is not None:
+            high = np.searchsorted(known, times + after, side="right")
+        return low, np.maximum(low, high)
+
+    def _block_end(self, at: int, low: np.ndarray, high: np.ndarray) -> int:
+        """As many rows as make a block that is not too large with all they can meet."""
+        upto = min(at + BLOCK_ROWS, len(low))
+        width = int(high[at:upto].max() - low[at:upto].min())
+        return at + max(1, min(upto - at, BLOCK // max(1, width)))
+
+    def _arrays(self, side: int, rows: pl.DataFrame) -> dict[str, np.ndarray | None]:
+        names = self.product.node.names[side]
+        read = self.product.read
+        return {names[own]: numbers(rows[own]) for own in names if names[own] in read}
+
+    def _block(
+        self, rows: slice, others: slice, low: np.ndarray, high: np.ndarray,
+        arrays: list[dict[str, np.ndarray | None]],
+    ) -> Iterator[pl.DataFrame]:  # fmt: skip
+        begin = np.clip(low, others.start, others.stop)
+        end = np.clip(high, begin, others.stop)
+        self.compared += int((end - begin).sum())
+        mask: np.ndarray | None = None
+        condition = self.product.condition
+        if condition is not None:
+            columns = {n: a if a is None else a[rows, None] for n, a in arrays[0].items()}
+            columns |= {n: a if a is None else a[None, others] for n, a in arrays[1].items()}
+            mask = holds(condition, columns)
+        if mask is None:
+            yield from self._gathered(rows.start, begin, end - begin)
+            return
+        shape = (rows.stop - rows.start, others.stop - others.start)
+        mask = np.broadcast_to(mask, shape)
+        if begin.max() > others.start or end.min() < others.stop:
+            place = np.arange(others.start, others.stop)
+            mask = mask & (place >= begin[:, None]) & (place < end[:, None])
+        mine, theirs = np.nonzero(mask)
+        for at in range(0, len(mine), CHUNK):
+            part = slice(at, at + CHUNK)
+            yield self._joined(mine[part] + rows.start, theirs[part] + others.start)
+
+    def _gathered(
+        self, first: int, begin: np.ndarray, length: np.ndarray
+    ) -> Iterator[pl.DataFrame]:
+        mine = np.repeat(np.arange(first, first + len(length)), length)
+        theirs = expand(begin, length)
+        for at in range(0, len(mine), CHUNK):
+            part = slice(at, at + CHUNK)
+            rows = self._joined(mine[part], theirs[part], everything=True)
+            if self.product.condition is not None:
+                rows = rows.filter(to_polars(self.product.condition, rows.schema))
+            yield rows.select(LOCATOR, *self.product.schema)
+
+    def _joined(
+        self, mine: np.ndarray, theirs: np.ndarray, everything: bool = False
+    ) -> pl.DataFrame:
+        wanted = {*self.product.schema, *(self.product.read if everything else ())}
+        rows = self.new.select(LOCATOR)[pl.Series(mine.astype(np.uint32))]
+        for side, frame, places in (
+            (self.first, self.new, mine),
+            (1 - self.first, self.other, theirs),
+        ):
+            names = {own: n for own, n in self.product.node.names[side].items() if n in wanted}
+            if names:
+                part = frame.select(list(names))[pl.Series(places.astype(np.uint32))].rename(names)
+                rows = rows.with_columns(part.get_columns())
+        return rows if everything else rows.select(LOCATOR, *self.product.schema)
