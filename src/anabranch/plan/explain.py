@@ -9,7 +9,7 @@ from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.words import length, operator_words, steps_words
+from anabranch.plan.words import length, merger_words, operator_words, steps_words
 
 BASES = {ASSUMED: "assumed", SAMPLED: "from a sample", COUNTED: "counted by the run"}
 
@@ -143,6 +143,8 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
     yield from _wrapped(f"{part.partitioned}: {_where(told, part)}", "    ")
     for edge in part.edges:
         yield from _wrapped(f"reads {_edge(part, edge, verbose)}", "    ")
+    if subquery.merger:
+        yield from _wrapped(merger_words(subquery.merger), "    ")
     if part.work is None:
         if part.expected is not None:
             yield from _wrapped(f"yields {_figures(part.expected, None)}", "    ")

@@ -33,6 +33,7 @@ from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
+from anabranch.settings import TRANSPARENT
 
 Stateful: TypeAlias = Aggregate | History | Join
 
@@ -112,6 +113,8 @@ class Subquery:
     """Whether senders may sub-aggregate for it; they do where it shrinks the rows."""
     columns: tuple[str, ...] = ()
     """What it reads of its input; the arrival number too, if it depends on the order of rows."""
+    merger: str = ""
+    """How the rows of its senders are brought together; empty if it does not matter to the operator."""
 
     @property
     def stateful(self) -> bool:
@@ -125,7 +128,7 @@ class Subquery:
     @functools.cached_property
     def operator(self) -> Operator:
         if isinstance(self.node, Stateful):
-            return operator_of(self.node)
+            return operator_of(self.node, self.merger or TRANSPARENT)
         return Passing(self.columns, steps_of(self.node), self.node.schema)
 
     @property
@@ -147,11 +150,18 @@ class Subquery:
         return ordered.watermark(source) if ordered else source
 
 
-def operator_of(node: Stateful) -> Operator:
-    """What does the work of a stateful node."""
+def needs_merger(node: Node) -> bool:
+    """Whether the results depend on the order in which rows come."""
+    return isinstance(node, History) or (
+        isinstance(node, Aggregate) and isinstance(node.window, CountWindow)
+    )
+
+
+def operator_of(node: Stateful, merger: str = TRANSPARENT) -> Operator:
+    """What does the work of a stateful node; the merger is for those that need one."""
     assert not isinstance(node, Join), "a plan with joins is refused before it runs"
     if isinstance(node, History) or isinstance(node.window, CountWindow):
-        return OrderedAggregate(node)
+        return OrderedAggregate(node, merger)
     if isinstance(node.window, SessionGap):
         return SessionAggregate(node)
     return WindowedAggregate(node)

@@ -18,6 +18,7 @@ from anabranch.language.window import (
 )
 from anabranch.operators.stateless import Step, Where
 from anabranch.partitioning.term import text_of
+from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
 LONG = 60
 """Computed columns that take more are shown by their name alone, unless everything is asked for."""
@@ -47,6 +48,14 @@ def title_words(node: Node) -> str:
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
         str(node), str(node)
     )
+
+
+def merger_words(merger: str) -> str:
+    """How an operator that depends on the order of rows gets them."""
+    return {
+        TRANSPARENT: "transparent merger: rows by time, once the watermark has passed them",
+        BEST_EFFORT: "best-effort merger: rows as they come, so results may differ from run to run",
+    }[merger]
 
 
 def keys_words(node: Aggregate | History) -> str:
