@@ -12,6 +12,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
+from anabranch.language.alike import refuse_unlike
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
 from anabranch.language.join import JOINS, Join
 from anabranch.language.matching import Steps
@@ -96,11 +97,16 @@ class Project(Node):
         object.__setattr__(self, "ordered", self._trace())
 
     def _trace(self) -> Ordered | None:
-        """The ordered attribute survives as itself, or scaled down as `time // 60`."""
+        """The ordered attribute survives as itself, in 64 bits, or scaled down as `time // 60`."""
         if self.input.ordered is None:
             return None
         for column in self.columns:
-            size = tumble_size(column.expression, self.input.ordered)
+            expression = column.expression
+            if not self.input.ordered.timestamps:
+                match expression:
+                    case Call("cast", (inner, Literal("int64" | "bigint" | "long"))):
+                        expression = inner
+            size = tumble_size(expression, self.input.ordered)
             if size == 1:
                 return self.input.ordered.then(column.name)
         for column in self.columns:
@@ -127,18 +133,7 @@ class Union(Node):
 
     def __post_init__(self) -> None:
         first = self.parts[0]
-        for number, part in enumerate(self.parts[1:], start=2):
-            if part.schema != first.schema:
-                differences = [
-                    f"'{name}' is {first.schema.get(name, 'missing')} in the first input and "
-                    f"{part.schema.get(name, 'missing')} in input {number}"
-                    for name in dict.fromkeys((*first.schema, *part.schema))
-                    if first.schema.get(name) != part.schema.get(name)
-                ] or [f"the columns stand in another order in input {number}"]
-                raise LanguageError(
-                    f"UNION needs inputs with the same columns: {'; '.join(differences)}. "
-                    "Select and cast the columns alike first."
-                )
+        refuse_unlike([part.schema for part in self.parts], sql=False)
         object.__setattr__(self, "schema", first.schema)
         object.__setattr__(self, "ordered", self._merge())
 
