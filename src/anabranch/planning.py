@@ -52,6 +52,7 @@ class Planning:
             [name for name, stream in self.streams.items() if stream.whole],
             Aims(choice, self.choosing.given(self.streams), self.settings.central, sinks),
             self.settings.strategy,
+            self.settings.merge,
         )
         return self._weighed(plan, choice), choice
 

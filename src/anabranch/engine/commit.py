@@ -193,7 +193,9 @@ class Checkpoint:
         """Whether a stream has just fallen idle, so that the watermark may go on without it."""
         fallen = idle - self._idle
         self._idle = idle
-        return bool(fallen) and len(idle) < len(self.manifest.streams)
+        components = [stream.component for stream in self.plan.streams.values()]
+        # One that meets no other holds up nobody
+        return any(components.count(self.plan.streams[name].component) > 1 for name in fallen)
 
     def commit(self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer]) -> None:
         """Writes the manifest of the epoch: from here on it has happened."""

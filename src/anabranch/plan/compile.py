@@ -23,7 +23,8 @@ from anabranch.plan.rules.merge_joins import merge_joins
 from anabranch.plan.rules.push_selections import push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
-from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery, needs_merger
+from anabranch.settings import TRANSPARENT
 
 Rule: TypeAlias = Callable[[Draft, Aims], Draft]
 
@@ -59,7 +60,7 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
 def compile_queries(
     streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
     allow_unbounded: bool, whole: Collection[str] = (), aims: Aims = PLAIN,
-    strategy: str = "subquery",
+    strategy: str = "subquery", merge: str = TRANSPARENT,
 ) -> Plan:  # fmt: skip
     """The plan of a query set; streams that no query reads are left out.
 
@@ -79,6 +80,7 @@ def compile_queries(
             component=components[min(streams_of(part.node))],
             columns=tuple(tuple(sorted(names)) for names in read[part.name]),
             wanted=tuple(sorted(wanted.get(part.name, ()))),
+            merger=merge if needs_merger(part.node) else "",
         )
         for part in _levelled(made)
     }
@@ -155,6 +157,10 @@ def _identity(
     """What a checkpoint of the plan belongs to."""
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
     identity |= {f"query {name}": node.signature for name, node in queries.items()}
+    # With another merger, rows held back would be lost, or rows to come be earlier than rows kept
+    identity |= {
+        f"merger of {name}": part.merger for name, part in subqueries.items() if part.merger
+    }
     return identity | {
         f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
         f"{', in lanes' if part.spread == BY_LANE else ''}"

@@ -10,7 +10,7 @@ from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.plan.subquery import IN_GRID
-from anabranch.plan.words import length, operator_words, steps_words
+from anabranch.plan.words import length, merger_words, operator_words, steps_words
 from anabranch.routing.grid import choose_grid
 
 BASES = {ASSUMED: "assumed", SAMPLED: "from a sample", COUNTED: "counted by the run"}
@@ -145,6 +145,8 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
     yield from _wrapped(f"{part.partitioned}: {_where(told, part)}", "    ")
     for edge in part.edges:
         yield from _wrapped(f"reads {_edge(part, edge, verbose)}", "    ")
+    if subquery.merger:
+        yield from _wrapped(merger_words(subquery.merger), "    ")
     if part.work is None:
         if part.expected is not None:
             yield from _wrapped(f"yields {_figures(part.expected, None)}", "    ")

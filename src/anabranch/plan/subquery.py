@@ -36,6 +36,7 @@ from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
+from anabranch.settings import TRANSPARENT
 
 Stateful: TypeAlias = Aggregate | History | Join
 
@@ -118,7 +119,8 @@ class Subquery:
     """What it reads of each input; the arrival number too, if it depends on the order of rows."""
     wanted: tuple[str, ...] | None = None
     """What is read of its results; None: all."""
-
+    merger: str = ""
+    """How the rows of its senders are brought together; empty if it does not matter to the operator."""
     weights: tuple[float, float] = (1.0, 1.0)
     """How many rows come to its first two inputs, one against the other, as far as that is known."""
 
@@ -138,7 +140,7 @@ class Subquery:
     @functools.cached_property
     def operator(self) -> Operator:
         if isinstance(self.node, Stateful):
-            return operator_of(self.node, self.wanted)
+            return operator_of(self.node, self.wanted, self.merger or TRANSPARENT)
         return Passing(self.columns[0], steps_of(self.node), self.node.schema)
 
     @property
@@ -163,12 +165,24 @@ class Subquery:
         return ordered.watermark(source) if ordered else source
 
 
-def operator_of(node: Stateful, wanted: Collection[str] | None = None) -> Operator:
-    """What does the work of a stateful node, if these of its columns are wanted."""
+def needs_merger(node: Node) -> bool:
+    """Whether the results depend on the order in which rows come."""
+    return isinstance(node, History) or (
+        isinstance(node, Aggregate) and isinstance(node.window, CountWindow)
+    )
+
+
+def operator_of(
+    node: Stateful, wanted: Collection[str] | None = None, merger: str = TRANSPARENT
+) -> Operator:
+    """What does the work of a stateful node, if these of its columns are wanted.
+
+    The merger is for those that need one.
+    """
     if isinstance(node, Join):
         return SymmetricJoin(node, wanted) if node.keys[0] else Product(node, wanted)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
-        return OrderedAggregate(node)
+        return OrderedAggregate(node, merger)
     if isinstance(node.window, SessionGap):
         return SessionAggregate(node)
     return WindowedAggregate(node)

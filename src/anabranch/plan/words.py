@@ -18,6 +18,7 @@ from anabranch.language.window import (
 )
 from anabranch.operators.stateless import Step, Where
 from anabranch.partitioning.term import text_of
+from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
 LONG = 60
 """Computed columns that take more are shown by their name alone, unless everything is asked for."""
@@ -68,6 +69,14 @@ def _apart(node: Join) -> str:
         if most is not None
     ]
     return f", {names[1]} {' and '.join(limits)} than {names[0]}"
+
+
+def merger_words(merger: str) -> str:
+    """How an operator that depends on the order of rows gets them."""
+    return {
+        TRANSPARENT: "transparent merger: rows by time, once the watermark has passed them",
+        BEST_EFFORT: "best-effort merger: rows as they come, so results may differ from run to run",
+    }[merger]
 
 
 def keys_words(node: Aggregate | History) -> str:
