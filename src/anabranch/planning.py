@@ -8,6 +8,7 @@ from typing import Any
 
 from anabranch.choosing import Choosing
 from anabranch.language.graph import Node
+from anabranch.language.join import Numbered
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
@@ -63,6 +64,7 @@ class Planning:
         named = {node.signature: name for name, node in needs_of(self.nodes).nodes.items()}
 
         def rows(node: Node) -> float:
+            node = node.input if isinstance(node, Numbered) else node
             flow = choice.flows.get(named.get(node.signature, getattr(node, "name", "")))
             return flow.rows if flow is not None and flow.rows > 0 else 1.0
 

@@ -159,7 +159,7 @@ def _advance(
         name, orders.settings.fsync,
     )  # fmt: skip
     done.segments += merged
-    done.masked = masked_as_plain(masked)
+    done.masked = masked_as_plain([*masked, *state.expired])
     done.seconds = time.perf_counter() - began
 
 

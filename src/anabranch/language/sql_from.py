@@ -105,9 +105,11 @@ class From:
             conditions += self._taken_from_where(name, keep=filled)
             if plain:
                 conditions += self._taken_from_where(name, alone=True)
+        rows, conditions = self._within_rows(conditions)
         rest: list[Expression] = []
         for part in conditions:
-            pair = meeting.pair(part)
+            # Where rows are counted, every row must be looked at, whatever its key
+            pair = meeting.pair(part) if rows is None else None
             if pair:
                 pairs.append(pair)
                 continue
@@ -125,9 +127,26 @@ class From:
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         parts = self.query.node, right.node
         with before.placed(tree.this):
-            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,)))
+            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,), rows))
         if kind in FILTERING:
             self.tables = known
+
+    def _within_rows(self, conditions: list[exp.Expr]) -> tuple[int | None, list[exp.Expr]]:
+        """The number of WITHIN_ROWS(n) among the conditions, and the others."""
+        found = [
+            part
+            for part in conditions
+            if isinstance(part, exp.Anonymous) and str(part.this).upper() == "WITHIN_ROWS"
+        ]
+        for part in found:
+            size = part.expressions[0] if len(part.expressions) == 1 else None
+            if not isinstance(size, exp.Literal) or not str(size.this).isdigit() or size.is_string:
+                raise self.reader.scope.error(
+                    "WITHIN_ROWS takes one number: how many of the other input's last rows a row meets.",
+                    part,
+                )
+            return int(size.this), [other for other in conditions if other not in found]
+        return None, conditions
 
     def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
         others = " and ".join(repr(other) for other in before.inputs.tables)

@@ -16,7 +16,8 @@ import polars as pl
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import columns_of, to_polars
 from anabranch.language.graph import Join
-from anabranch.operators.base import Moment, Spread, add_locator, time_of
+from anabranch.language.join import PLACE, SEEN
+from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
 from anabranch.operators.block import holds, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
@@ -30,6 +31,8 @@ CHUNK = 500_000
 BLOCK = 1 << 20
 """Pairs looked at at a time."""
 BLOCK_ROWS = 1_024
+COUNTED = END_OF_TIME + 1
+"""Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
 _NEW = "__new"
 
 
@@ -48,14 +51,19 @@ class Product:
             [own for own, name in names.items() if name in self.schema or name in self.read]
             for names in node.names
         ]
-        self.span = span_of(node)
+        self.span = span_of(node) if node.rows is None else max(1, node.rows // 2)
+        self.lasting = COUNTED + (node.rows or 0)
 
     def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
-        ordered = self.node.parts[input].ordered
-        time = np.zeros(rows.height, dtype=np.int64)
-        if ordered is not None:
-            time = time_of(rows, ordered).to_numpy() * (ordered.unit or 1)
-        frame = pl.DataFrame({TIME: time, DUE: due_times(self.node, input, time)})
+        if self.node.rows is not None:
+            place = rows[PLACE]
+            frame = pl.DataFrame([place.alias(TIME), rows[SEEN], (place + self.lasting).alias(DUE)])
+        else:
+            ordered = self.node.parts[input].ordered
+            time = np.zeros(rows.height, dtype=np.int64)
+            if ordered is not None:
+                time = time_of(rows, ordered).to_numpy() * (ordered.unit or 1)
+            frame = pl.DataFrame({TIME: time, DUE: due_times(self.node, input, time)})
         frame = frame.with_columns(rows.select(self.payload[input]).get_columns())
         return add_locator(frame, [], spread)
 
@@ -78,6 +86,18 @@ class Product:
                 after = moment.after
                 lasting = rows if after is None else rows.filter(pl.col(DUE) > after)
                 state.append(f"in{number}", lasting)
+        if self.node.rows is not None:
+            self._expire(frames, state)
+
+    def _expire(self, frames: Sequence[Frame | None], state: SiteState) -> None:
+        """Gives back what is further back than rows are counted, by what this cell has heard of."""
+        for number in (0, 1):
+            own, other = frames[number], frames[1 - number]
+            counts = [int(frame.wide()[name].max()) + more  # type: ignore[arg-type]
+                      for frame, name, more in ((own, TIME, 1), (other, SEEN, 0))
+                      if frame is not None]  # fmt: skip
+            if counts:
+                state.expire(f"in{number}", COUNTED + max(counts) - 1)
 
     def _side(
         self, number: int, frame: Frame | None, state: SiteState, before: int | None
@@ -97,7 +117,9 @@ class Product:
         waiting: list[pl.DataFrame] = []
         height = 0
         for left, right in _cells(sides):
-            for first, rows, other in ((0, left, right), (1, right, left.filter(~pl.col(_NEW)))):
+            # By time, a pair of new rows is met from the left; by rows, from the later of the two
+            before = left if self.node.rows is not None else left.filter(~pl.col(_NEW))
+            for first, rows, other in ((0, left, right), (1, right, before)):
                 new = rows.filter(pl.col(_NEW))
                 if new.height == 0 or other.height == 0:
                     continue
@@ -152,6 +174,10 @@ class _Block:
 
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """For each new row the run of rows of the other input that are in its window."""
+        if self.product.node.rows is not None:
+            seen, places = self.new[SEEN].to_numpy(), self.other[TIME].to_numpy()
+            low = np.searchsorted(places, seen - self.product.node.rows, side="left")
+            return low, np.searchsorted(places, seen, side="left")
         bounds = self.product.node.bounds
         after, before = bounds[self.first][1 - self.first], bounds[1 - self.first][self.first]
         times, known = self.new[TIME].to_numpy(), self.other[TIME].to_numpy()

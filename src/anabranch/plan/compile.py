@@ -20,6 +20,7 @@ from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
 from anabranch.plan.rules.gather_results import gather_results
 from anabranch.plan.rules.lay_grids import lay_grids
 from anabranch.plan.rules.merge_joins import merge_joins
+from anabranch.plan.rules.number_rows import number_rows
 from anabranch.plan.rules.push_selections import push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
@@ -35,6 +36,8 @@ RULES: tuple[Rule, ...] = (
     absorb_unions,
     # Before operators have exchanges: there is one less to place.
     merge_joins,
+    # What it adds wants exchanges too.
+    number_rows,
     # The plan that is right whatever the partitioning: the rules below only save exchanges.
     exchange_each,
     # Its exchange is its own: the rules after this one leave it alone.
@@ -53,7 +56,7 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
     # Every site works on the whole query; rows are exchanged before each stateful operator.
     "query": [rule for rule in RULES if rule not in (push_suited, fuse_neighbours)],
     # Every operator, stateless ones too, has sites of its own.
-    "operator": [exchange_each, lay_grids, split_aggregates, gather_results],
+    "operator": [number_rows, exchange_each, lay_grids, split_aggregates, gather_results],
 }
 
 

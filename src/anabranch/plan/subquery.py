@@ -25,11 +25,13 @@ from anabranch.language.graph import (
     Ordered,
     Project,
 )
+from anabranch.language.join import Numbered
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.numbering import Numbering
 from anabranch.operators.passing import Passing
 from anabranch.operators.product import Product
 from anabranch.operators.session import SessionAggregate
@@ -38,7 +40,7 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
 
-Stateful: TypeAlias = Aggregate | History | Join
+Stateful: TypeAlias = Aggregate | History | Join | Numbered
 
 EVENLY, BY_TERMS, BY_LANE, IN_GRID = "evenly", "terms", "lane", "grid"
 """How rows are spread over partitions: in turn, by the hash of terms, as the stream comes, or each to
@@ -126,7 +128,7 @@ class Subquery:
 
     @property
     def inputs(self) -> int:
-        return len(self.node.inputs) if isinstance(self.node, Join) else 1
+        return len(self.node.inputs) if isinstance(self.node, (Join, Numbered)) else 1
 
     @property
     def stateful(self) -> bool:
@@ -162,12 +164,14 @@ class Subquery:
         The inputs of a join have each their own: its rows are due by that of the streams.
         """
         ordered = None if isinstance(self.node, Join) else self.node.inputs[0].ordered
+        if isinstance(self.node, Numbered):
+            ordered = self.node.ordered
         return ordered.watermark(source) if ordered else source
 
 
 def needs_merger(node: Node) -> bool:
     """Whether the results depend on the order in which rows come."""
-    return isinstance(node, History) or (
+    return isinstance(node, (History, Numbered)) or (
         isinstance(node, Aggregate) and isinstance(node.window, CountWindow)
     )
 
@@ -179,6 +183,8 @@ def operator_of(
 
     The merger is for those that need one.
     """
+    if isinstance(node, Numbered):
+        return Numbering(node, wanted, merger)
     if isinstance(node, Join):
         return SymmetricJoin(node, wanted) if node.keys[0] else Product(node, wanted)
     if isinstance(node, History) or isinstance(node.window, CountWindow):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Join, Node
+from anabranch.language.join import Numbered
 from anabranch.language.window import (
     UNITS,
     CountWindow,
@@ -42,9 +43,15 @@ def title_words(node: Node) -> str:
         case History():
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"
+        case Numbered():
+            return "rows numbered in the order of both inputs"
         case Join():
             groups = zip(*node.keys, strict=True)
             pairs = " and ".join(" = ".join(map(text_of, group)) for group in groups)
+            if node.rows is not None:
+                return (
+                    f"inner join of every row with the last {node.rows:,} rows of the other input"
+                )
             ways = "" if len(node.parts) == 2 else f" of {len(node.parts)} inputs"
             return f"{node.kind} join{ways}{f' on {pairs}' if pairs else ''}{_apart(node)}"
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(

@@ -45,6 +45,7 @@ class SiteState:
     refs: Sequence[SegmentRef]
     owned: Ranges
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
     compared: int = 0
@@ -96,6 +97,12 @@ class SiteState:
         """Adds rows, sorted by locator, to the state of the next epoch."""
         if rows.height:
             self.new.setdefault(table, []).append(rows)
+
+    def expire(self, table: str, upto: int) -> None:
+        """Gives back segments whose rows were all due by then, where no watermark tells that."""
+        for ref, wanted in self._mine(table):
+            if ref.max_due <= upto:
+                self.expired.append(Masked(ref.file, ref.batch, tuple(wanted)))
 
     def write(self, name: Callable[[str], str], span: int, fsync: bool) -> list[SegmentRef]:
         """Writes what was appended as segments, one per class of due times."""
