@@ -179,6 +179,31 @@ def draw_strategies(found: dict[str, Any]) -> plt.Figure:
     return figure
 
 
+def draw_theta(found: dict[str, Any]) -> plt.Figure:
+    """Rates of joins in grids, and what each site has to do."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4))
+    for window, colour in (("time", OURS), ("rows", SPARK)):
+        sites = [int(number) for number in found[window]]
+        points = list(found[window].values())
+        label = f"window of {window}"
+        rates = [point["pairs_per_s"] / 1e6 for point in points]
+        left.plot(sites, rates, "o-", color=colour, label=label)
+        share = [point["pairs_per_row"] / points[0]["pairs_per_row"] for point in points]
+        right.plot(sites, share, "o-", color=colour, label=label)
+    work = [point["work_per_site"] for point in found["rows"].values()]
+    right.plot(sites, work, "o--", color="#888888", label="work of the busiest site")
+    left.set_ylabel("million pairs compared/s")
+    right.set_ylabel("against a single site")
+    left.set_title("Rate (as StreamCloud's Fig 7d)", fontsize=9)
+    right.set_title("Pairs for each row a site receives (as its Fig 7e)", fontsize=9)
+    for axes in (left, right):
+        axes.set_xlabel("sites")
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(sites)
+    right.legend(frameon=False, fontsize=8)
+    return figure
+
+
 def main() -> None:
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name, benchmark, draw in (
@@ -187,6 +212,7 @@ def main() -> None:
         ("latency", "latency", draw_latency),
         ("partitioning", "partitioning", draw_partitioning),
         ("strategies", "strategies", draw_strategies),
+        ("theta", "theta", draw_theta),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

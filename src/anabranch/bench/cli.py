@@ -22,6 +22,7 @@ from anabranch.bench.result import Result
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.steps import Steps, silent
 from anabranch.bench.strategies import run_strategies
+from anabranch.bench.theta import run_theta
 from anabranch.errors import AnabranchError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "latency": run_latency,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
+    "theta": run_theta,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -75,6 +77,12 @@ def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """One query under the three ways to give operators sites (about 4 minutes)."""
     _finish(_measure(["strategies"], quick, save), as_json)
+
+
+@app.command()
+def theta(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Joins without equal keys in grids of 1 to 6 sites (about 5 minutes)."""
+    _finish(_measure(["theta"], quick, save), as_json)
 
 
 @app.command("all")

@@ -30,7 +30,7 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
-        "partitioning": _partitioning, "strategies": _strategies,
+        "partitioning": _partitioning, "strategies": _strategies, "theta": _theta,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
@@ -118,6 +118,17 @@ def _strategies(figures: dict[str, Any]) -> Iterator[str]:
             f"{found['exchange_share']:.0%}, idle {found['idle_share']:.0%}; {found['levels']:g} "
             f"exchanges deep, {found['rows_received']:,.0f} rows received an epoch"
         )
+
+
+def _theta(figures: dict[str, Any]) -> Iterator[str]:
+    for window in ("time", "rows"):
+        for sites, found in figures[window].items():
+            yield (
+                f"window of {window}, {sites} sites: {found['pairs_per_s'] / 1e6:,.0f} M pairs/s "
+                f"({found['spread']['least'] / 1e6:,.0f} to {found['spread']['most'] / 1e6:,.0f}), "
+                f"{found['rows_per_s']:,} rows/s; busiest site {found['most_over_even']:.1%} of an even "
+                f"share, {found['pairs_per_row']:,.0f} pairs for each row it receives"
+            )
 
 
 def _rate(values: dict[str, Any]) -> str:

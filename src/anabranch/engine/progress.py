@@ -115,6 +115,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 "customMetrics": {
                     "segments": len(record.segments),
                     "partitions": len(record.sites),
+                    "grid": record.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
                     "pairsCompared": sum(part.compared for part in done),

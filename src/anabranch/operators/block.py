@@ -1,20 +1,22 @@
-"""A condition on two rows, computed for all pairs of two blocks of rows at once.
+"""Conditions on two rows, computed for all pairs of two blocks of rows at once.
 
-Numbers are compared as arrays of rows by columns, without bringing the pairs together first: many times
-faster than row by row. What is not about plain numbers (text, NULL, NaN, division) is left to the way
-that brings pairs together.
+Numbers are compared as arrays of rows by columns, without bringing the pairs together first. Of several
+conditions the one that the fewest pairs meet, by a sample, is computed for all pairs; the others only for
+those that it leaves. What is not about plain numbers (text, NULL, NaN, division) is left to whoever brings
+the pairs together.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anabranch.language.expression import Call, Column, Expression, Literal
+from anabranch.language.expression import Call, Column, Expression, Literal, columns_of
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "negate": operator.neg, "abs": np.abs,
@@ -22,6 +24,64 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     ">=": operator.ge, "not": np.logical_not,
 }  # fmt: skip
 _LOGICAL = {"&": np.logical_and, "|": np.logical_or}
+
+
+Columns = Mapping[str, np.ndarray | None]
+SAMPLE = 128
+"""Rows of each side that tell which condition the fewest pairs meet."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions over the columns of two frames."""
+
+    rows: Columns
+    others: Columns
+    quick: tuple[Expression, ...]
+    """Those that arrays can tell, the most selective first."""
+    left: tuple[Expression, ...]
+    """The others."""
+
+    @classmethod
+    def of(cls, conditions: Sequence[Expression], rows: Columns, others: Columns) -> Conditions:
+        some = {**_cut(rows, slice(SAMPLE), None), **_cut(others, None, slice(SAMPLE))}
+        shares: list[tuple[float, Expression]] = []
+        left = []
+        for condition in conditions:
+            found = holds(condition, some)
+            if found is None:
+                left.append(condition)
+            else:
+                shares.append((float(found.mean()) if found.size else 0.0, condition))
+        shares.sort(key=lambda share: share[0])
+        return cls(rows, others, tuple(condition for _, condition in shares), tuple(left))
+
+    def pairs(self, rows: slice, others: slice) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the pairs in two runs of rows for which all conditions hold."""
+        columns = {**_cut(self.rows, rows, None), **_cut(self.others, None, others)}
+        mask = holds(self.quick[0], columns)
+        assert mask is not None
+        width = others.stop - others.start
+        mask = np.broadcast_to(mask, (rows.stop - rows.start, width))
+        mine, theirs = np.divmod(np.flatnonzero(mask), width)
+        mine, theirs = mine + rows.start, theirs + others.start
+        for condition in self.quick[1:]:
+            names = set(columns_of(condition))
+            values = {n: a[mine] for n, a in self.rows.items() if a is not None and n in names}
+            values |= {n: a[theirs] for n, a in self.others.items() if a is not None and n in names}
+            kept = holds(condition, values)
+            assert kept is not None
+            mine, theirs = mine[kept], theirs[kept]
+        return mine, theirs
+
+
+def _cut(
+    columns: Columns, rows: slice | None, others: slice | None
+) -> dict[str, np.ndarray | None]:
+    """Columns as parts of arrays of rows by others."""
+    return {
+        name: None if values is None else values[rows, others] for name, values in columns.items()
+    }
 
 
 def numbers(column: pl.Series) -> np.ndarray | None:
@@ -33,7 +93,7 @@ def numbers(column: pl.Series) -> np.ndarray | None:
     return None if kind.is_float() and np.isnan(values).any() else values
 
 
-def holds(condition: Expression, columns: Mapping[str, np.ndarray | None]) -> np.ndarray | None:
+def holds(condition: Expression, columns: Columns) -> np.ndarray | None:
     """Where the condition is true, for arrays that are broadcast; None if it cannot be told so.
 
     >>> from anabranch.language.expression import col
@@ -46,7 +106,7 @@ def holds(condition: Expression, columns: Mapping[str, np.ndarray | None]) -> np
     return found if isinstance(found, np.ndarray) and found.dtype == bool else None
 
 
-def _value(expression: Expression, columns: Mapping[str, np.ndarray | None]) -> Any:
+def _value(expression: Expression, columns: Columns) -> Any:
     match expression:
         case Column(name):
             return columns.get(name)

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import columns_of, to_polars
+from anabranch.language.expression import Expression, columns_of, to_polars
 from anabranch.language.graph import Join
 from anabranch.language.join import PLACE, SEEN
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
-from anabranch.operators.block import holds, numbers
+from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
@@ -28,9 +28,9 @@ from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 CHUNK = 500_000
 """Results made at a time."""
-BLOCK = 1 << 20
-"""Pairs looked at at a time."""
-BLOCK_ROWS = 1_024
+BLOCK = 1 << 17
+"""Pairs looked at at a time: as many as a core's own cache has room for."""
+BLOCK_ROWS = 64
 COUNTED = END_OF_TIME + 1
 """Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
 _NEW = "__new"
@@ -45,7 +45,6 @@ class Product:
         self.node = node
         shown = [name for name in node.schema if wanted is None or name in wanted]
         self.schema = pl.Schema({name: node.schema[name] for name in shown})
-        self.condition = all_of(node.residual)
         self.read = {name for condition in node.residual for name in columns_of(condition)}
         self.payload = [
             [own for own, name in names.items() if name in self.schema or name in self.read]
@@ -161,16 +160,24 @@ class _Block:
     def results(self) -> Iterator[pl.DataFrame]:
         """Joined rows that meet the condition."""
         low, high = self._runs()
-        arrays = [self._arrays(self.first, self.new), self._arrays(1 - self.first, self.other)]
-        at = 0
-        while at < self.new.height:
-            upto = self._block_end(at, low, high)
-            start, end = int(low[at:upto].min()), int(high[at:upto].max())
-            for begin in range(start, end, BLOCK):
-                stop = min(end, begin + BLOCK)
-                inner = slice(at, upto), slice(begin, stop)
-                yield from self._block(*inner, low[at:upto], high[at:upto], arrays)
-            at = upto
+        conditions = Conditions.of(
+            self.product.node.residual, self._columns(self.first, self.new),
+            self._columns(1 - self.first, self.other),
+        )  # fmt: skip
+        for rows, others in _blocks(low, high):
+            begin = np.clip(low[rows], others.start, others.stop)
+            end = np.clip(high[rows], begin, others.stop)
+            self.compared += int((end - begin).sum())
+            found = conditions.pairs(rows, others) if conditions.quick else None
+            if found is None:
+                mine = np.repeat(np.arange(rows.start, rows.stop), end - begin)
+                theirs = expand(begin, end - begin)
+            else:
+                mine, theirs = found
+                inside = theirs >= begin[mine - rows.start]
+                inside &= theirs < end[mine - rows.start]
+                mine, theirs = mine[inside], theirs[inside]
+            yield from self._joined(mine, theirs, conditions.left)
 
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """For each new row the run of rows of the other input that are in its window."""
@@ -189,59 +196,24 @@ class _Block:
             high = np.searchsorted(known, times + after, side="right")
         return low, np.maximum(low, high)
 
-    def _block_end(self, at: int, low: np.ndarray, high: np.ndarray) -> int:
-        """As many rows as make a block that is not too large with all they can meet."""
-        upto = min(at + BLOCK_ROWS, len(low))
-        width = int(high[at:upto].max() - low[at:upto].min())
-        return at + max(1, min(upto - at, BLOCK // max(1, width)))
-
-    def _arrays(self, side: int, rows: pl.DataFrame) -> dict[str, np.ndarray | None]:
-        names = self.product.node.names[side]
-        read = self.product.read
+    def _columns(self, side: int, rows: pl.DataFrame) -> dict[str, np.ndarray | None]:
+        names, read = self.product.node.names[side], self.product.read
         return {names[own]: numbers(rows[own]) for own in names if names[own] in read}
 
-    def _block(
-        self, rows: slice, others: slice, low: np.ndarray, high: np.ndarray,
-        arrays: list[dict[str, np.ndarray | None]],
-    ) -> Iterator[pl.DataFrame]:  # fmt: skip
-        begin = np.clip(low, others.start, others.stop)
-        end = np.clip(high, begin, others.stop)
-        self.compared += int((end - begin).sum())
-        mask: np.ndarray | None = None
-        condition = self.product.condition
-        if condition is not None:
-            columns = {n: a if a is None else a[rows, None] for n, a in arrays[0].items()}
-            columns |= {n: a if a is None else a[None, others] for n, a in arrays[1].items()}
-            mask = holds(condition, columns)
-        if mask is None:
-            yield from self._gathered(rows.start, begin, end - begin)
-            return
-        shape = (rows.stop - rows.start, others.stop - others.start)
-        mask = np.broadcast_to(mask, shape)
-        if begin.max() > others.start or end.min() < others.stop:
-            place = np.arange(others.start, others.stop)
-            mask = mask & (place >= begin[:, None]) & (place < end[:, None])
-        mine, theirs = np.nonzero(mask)
-        for at in range(0, len(mine), CHUNK):
-            part = slice(at, at + CHUNK)
-            yield self._joined(mine[part] + rows.start, theirs[part] + others.start)
-
-    def _gathered(
-        self, first: int, begin: np.ndarray, length: np.ndarray
+    def _joined(
+        self, mine: np.ndarray, theirs: np.ndarray, left: Sequence[Expression]
     ) -> Iterator[pl.DataFrame]:
-        mine = np.repeat(np.arange(first, first + len(length)), length)
-        theirs = expand(begin, length)
+        """Rows of pairs for which the conditions hold that are left, so many at a time."""
+        condition = all_of(left)
+        read = set(columns_of(condition)) if condition is not None else set()
         for at in range(0, len(mine), CHUNK):
-            part = slice(at, at + CHUNK)
-            rows = self._joined(mine[part], theirs[part], everything=True)
-            if self.product.condition is not None:
-                rows = rows.filter(to_polars(self.product.condition, rows.schema))
+            rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)
+            if condition is not None:
+                rows = rows.filter(to_polars(condition, rows.schema))
             yield rows.select(LOCATOR, *self.product.schema)
 
-    def _joined(
-        self, mine: np.ndarray, theirs: np.ndarray, everything: bool = False
-    ) -> pl.DataFrame:
-        wanted = {*self.product.schema, *(self.product.read if everything else ())}
+    def _rows(self, mine: np.ndarray, theirs: np.ndarray, read: set[str]) -> pl.DataFrame:
+        wanted = {*self.product.schema, *read}
         rows = self.new.select(LOCATOR)[pl.Series(mine.astype(np.uint32))]
         for side, frame, places in (
             (self.first, self.new, mine),
@@ -251,4 +223,15 @@ class _Block:
             if names:
                 part = frame.select(list(names))[pl.Series(places.astype(np.uint32))].rename(names)
                 rows = rows.with_columns(part.get_columns())
-        return rows if everything else rows.select(LOCATOR, *self.product.schema)
+        return rows
+
+
+def _blocks(low: np.ndarray, high: np.ndarray) -> Iterator[tuple[slice, slice]]:
+    """Rows, and the others that any of them can meet, not too many pairs at a time."""
+    at = 0
+    while at < len(low):
+        upto = min(at + BLOCK_ROWS, len(low))
+        start, end = int(low[at:upto].min()), int(high[at:upto].max())
+        for begin in range(start, end, BLOCK // BLOCK_ROWS):
+            yield slice(at, upto), slice(begin, min(end, begin + BLOCK // BLOCK_ROWS))
+        at = upto
