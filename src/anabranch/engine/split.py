@@ -91,10 +91,13 @@ class Outbox:
         if subquery.spread == EVENLY:
             turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(partitions)
             return Spread(partitions, placed=turns)
+        # Results stay where they are made for what shares the exchange: then rows must be with their like
+        readers = self.orders.plan.reading(subquery.name)
+        scattered = all(reader.level != subquery.level for reader, _ in readers)
         if subquery.partitioned_by_keys:
-            return Spread(partitions)
+            return Spread(partitions, scattered=scattered)
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
-        return Spread(partitions, compute(rows, named).get_columns())
+        return Spread(partitions, compute(rows, named).get_columns(), scattered=scattered)
 
     def _map(self, name: str) -> PartitionMap:
         return self.orders.maps[self.orders.plan.subqueries[name].home]

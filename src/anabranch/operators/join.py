@@ -98,10 +98,11 @@ class SymmetricJoin:
         due = due_times(self.node, input, time.to_numpy())
         columns = [time.alias(TIME), pl.Series(DUE, due), *rows.select(inlet.payload).get_columns()]
         frame = frame.with_columns(columns)
-        frame = add_locator(frame, [key.name for key in inlet.keys], spread)
-        if input in self.preserved:
-            return frame
-        return frame.drop_nulls([key.name for key in inlet.keys])
+        names = [key.name for key in inlet.keys]
+        frame = add_locator(frame, names, spread)
+        if input not in self.preserved:
+            return frame.drop_nulls(names)
+        return _scattered(frame, names, spread.partitions) if spread.scattered else frame
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
@@ -263,6 +264,15 @@ class _Record:
             return []
         rows = self.meeting.rows[inlet.number].filter(pl.Series(old))
         return [rows.select(LOCATOR, DUE, *inlet.identity).unique(maintain_order=True)]
+
+
+def _scattered(frame: pl.DataFrame, keys: list[str], partitions: int) -> pl.DataFrame:
+    """The rows without a key in turn on all partitions: else they would all come to one."""
+    if not any(frame[key].null_count() for key in keys):
+        return frame
+    turns = (pl.int_range(pl.len(), dtype=pl.UInt64) % partitions) * (1 << 48)
+    keyless = pl.any_horizontal(pl.col(key).is_null() for key in keys)
+    return frame.with_columns(pl.when(keyless).then(turns).otherwise(LOCATOR).alias(LOCATOR))
 
 
 def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:

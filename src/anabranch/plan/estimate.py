@@ -81,6 +81,9 @@ def _width(rows: pl.DataFrame) -> float:
 PAIRED_ROWS = 1_000
 """Rows of each input that a join without equal keys is tried with."""
 
+MOST_RESULTS = 1_000_000
+"""Results of an operator over a sample that are waited for."""
+
 
 @dataclass
 class _Evaluator:
@@ -117,7 +120,11 @@ class _Evaluator:
         state = SiteState(place("."), (), [(0, 1)])
         taken = [operator.intake(rows, Spread(1), number) for number, rows in enumerate(below)]
         frames = [Frame(rows) if rows.height else None for rows in taken]
-        made = list(operator.advance(frames, state, Moment(None, END_OF_TIME)))
+        made: list[pl.DataFrame] = []
+        for results in operator.advance(frames, state, Moment(None, END_OF_TIME)):
+            made.append(results)
+            if sum(part.height for part in made) > MOST_RESULTS:
+                break  # very many, then; how many does not matter for a plan
         return _numbered(pl.concat(made) if made else no_results(node.schema))
 
 
