@@ -30,8 +30,8 @@ MEASURED = 11
 REPEATS = 2
 NOTES = (
     f"state_growth: with rows that meet up to {TIMES} times as far apart and {TIMES} times the keys, "
-    f"an epoch's rows and combinations stay as many, while ten times as many rows are kept. The last {MEASURED} epochs of each run count, all "
-    "of them after the state is full.",
+    "an epoch's rows and combinations stay as many, while ten times as many rows are kept. The last "
+    f"{MEASURED} epochs of each run count, all of them after the state is full.",
 )
 
 
