@@ -190,9 +190,13 @@ def _meeting(
             number = pl.int_range(side.arrived.height, eager=True).alias(_ORIGIN)
             parts.append(side.arrived.with_columns(number))
         names = parts[-1].columns
+        # Of two inputs, what was looked up is all asked for: nothing has been left out since
+        sure = len(old) if len(sides) == 2 else 0
         parts = [
-            part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
-            for part in parts
+            part.select(names)
+            if place < sure
+            else part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
+            for place, part in enumerate(parts)
         ]
         # Sorting keeps the order of equals: the remembered ones stay before the new
         whole = sort_by_locator(pl.concat(parts))
