@@ -34,6 +34,13 @@ def result(benchmark: str) -> dict[str, Any]:
     return loaded
 
 
+TITLES = {
+    "aggregate": "Windowed aggregate, 200,000 × 8 groups, 60 s windows",
+    "join": "Two streams joined, 400,000 keys, at most 60 s apart",
+    "multijoin": "Three streams joined, 2,000,000 keys, at most 60 s apart",
+}
+
+
 def draw_rates(found: dict[str, Any]) -> plt.Figure:
     """Rates of both sides at each number of files an epoch; the whiskers are the extremes."""
     figure, axes = plt.subplots(figsize=(6, 3.4))
@@ -56,10 +63,11 @@ def draw_rates(found: dict[str, Any]) -> plt.Figure:
             )  # fmt: skip
     axes.margins(y=0.12)
     steps = list(found["spread"]["ours"])
-    axes.set_xticks(range(len(steps)), [f"{each} × 1M rows" for each in steps])
-    axes.set_xlabel("files an epoch")
+    rows = found.get("rows_per_epoch", 1_000_000) / 1e6
+    axes.set_xticks(range(len(steps)), [f"{each} × {rows:g}M rows" for each in steps])
+    axes.set_xlabel("files of each stream an epoch")
     axes.set_ylabel("million rows/s")
-    axes.set_title("Windowed aggregate, 200,000 × 8 groups, 60 s windows", fontsize=10)
+    axes.set_title(TITLES[found["benchmark"]], fontsize=10)
     axes.legend(frameon=False)
     return figure
 
@@ -210,6 +218,8 @@ def main() -> None:
         ("aggregate-rates", "aggregate", draw_rates),
         ("state-growth", "state-growth", draw_growth),
         ("latency", "latency", draw_latency),
+        ("join-rates", "join", draw_rates),
+        ("multijoin-rates", "multijoin", draw_rates),
         ("partitioning", "partitioning", draw_partitioning),
         ("strategies", "strategies", draw_strategies),
         ("theta", "theta", draw_theta),

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from anabranch.bench.aggregate import run_aggregate
+from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
@@ -35,6 +36,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "aggregate": run_aggregate,
     "state-growth": run_state_growth,
     "latency": run_latency,
+    "join": run_join,
+    "multijoin": run_multijoin,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "theta": run_theta,
@@ -65,6 +68,18 @@ def state_growth(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Time of epochs of 1,000 rows against Spark's (about 4 minutes)."""
     _finish(_measure(["latency"], quick, save), as_json)
+
+
+@app.command()
+def join(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W2: two streams within 60 s, rate against Spark's, ten times the state (about 30 minutes)."""
+    _finish(_measure(["join"], quick, save), as_json)
+
+
+@app.command()
+def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W3: three streams within 60 s, rate against Spark's (about 30 minutes)."""
+    _finish(_measure(["multijoin"], quick, save), as_json)
 
 
 @app.command()

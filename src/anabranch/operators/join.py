@@ -211,13 +211,15 @@ class SymmetricJoin:
         )
 
     def _keep(self, inlet: JoinInput, record: _Record, state: SiteState, upto: int | None) -> None:
-        rows = record.fresh(inlet.number)
+        marked = bool(self.preserved) or self.node.kind in FILTERING
+        rows = record.fresh(inlet.number) if marked else record.arrived[inlet.number]
         if rows is not None:
             lasting = rows if upto is None else rows.filter(pl.col(DUE) > upto)
             if self.node.kind in FILTERING and inlet.number == 0:
                 lasting = lasting.filter(~pl.col(MET))
             state.append(
-                inlet.table, lasting if inlet.number in self.preserved else lasting.drop(MET)
+                inlet.table,
+                lasting if inlet.number in self.preserved else lasting.drop(MET, strict=False),
             )
         if inlet.number in self.preserved or (self.node.kind == "semi" and inlet.number == 0):
             for met in record.met_before(inlet):
