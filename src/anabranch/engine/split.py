@@ -21,7 +21,7 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subque
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
-from anabranch.routing.partition_map import PartitionMap, partition_of_locator
+from anabranch.routing.partition_map import PartitionMap, distinct, partition_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.segment import LOCATOR
@@ -212,7 +212,7 @@ def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
     small = hashes[hashes < np.uint64(1 << 58)]  # sorting all of them would take long
     if len(small) < LANE_VALUES:
         small = hashes[:MANY_ROWS]
-    return [int(value) for value in np.unique(small)[:LANE_VALUES]]
+    return [int(value) for value in distinct(small)[:LANE_VALUES]]
 
 
 @contextlib.contextmanager

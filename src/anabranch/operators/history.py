@@ -26,7 +26,7 @@ from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import expand
+from anabranch.routing.partition_map import distinct, expand
 from anabranch.settings import TRANSPARENT
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
@@ -77,7 +77,7 @@ class OrderedAggregate(OneInput):
 
     def _take(self, ready: pl.DataFrame, state: SiteState) -> pl.DataFrame:
         """The results of rows whose turn has come, in their order."""
-        locators = np.unique(ready[LOCATOR].to_numpy())
+        locators = distinct(ready[LOCATOR].to_numpy())
         fresh = ready.with_columns(
             pl.lit(NEVER, pl.Int64).alias(DUE),
             pl.lit(0, pl.Int64).alias(NUMBER),

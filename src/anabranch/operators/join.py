@@ -31,6 +31,7 @@ from anabranch.operators.meeting import Meeting, Side, meet
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import distinct
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -178,7 +179,7 @@ class SymmetricJoin:
         yield from self._alone(inlet, rows.filter(pl.Series(record.met[0] & new)))
         old = rows.filter(pl.Series(record.met[0] & ~new))
         if old.height:
-            locators = np.unique(old[LOCATOR].to_numpy())
+            locators = distinct(old[LOCATOR].to_numpy())
             before = state.probe(inlet.met, locators, moment.before)
             yield from self._alone(inlet, _without(old, before, inlet))
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
-from anabranch.routing.partition_map import expand
+from anabranch.routing.partition_map import changes, distinct, expand
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import LOCATOR
 
@@ -38,7 +38,7 @@ class Side:
     def locators(self) -> np.ndarray:
         if self.arrived is None:
             return np.empty(0, dtype=np.uint64)
-        return _distinct(self.arrived[LOCATOR].to_numpy())
+        return distinct(self.arrived[LOCATOR].to_numpy())
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,7 @@ def meet(
 ) -> Meeting | None:
     """Where rows of this epoch meet others; None if they do nowhere."""
     own = [side.locators() for side in sides]
-    # A stable sort finds the runs that are sorted already, and only merges them
-    asked = _distinct(np.sort(np.concatenate(own), kind="stable"))
+    asked = distinct(np.concatenate(own))
     known: dict[int, list[pl.DataFrame]] = {}
     for number in _order(sides, own, asked, state):
         others = [locators for other, locators in enumerate(own) if other != number]
@@ -202,7 +201,7 @@ def _meeting(
         whole = sort_by_locator(pl.concat(parts))
         where = whole[_ORIGIN].to_numpy()
         # Every input has every locator that is asked for: they begin where the locator changes
-        start.append(np.flatnonzero(_changes(whole[LOCATOR].to_numpy())))
+        start.append(np.flatnonzero(changes(whole[LOCATOR].to_numpy())))
         end.append(np.append(start[-1][1:], whole.height))
         fresh = np.append(0, np.cumsum(where >= 0))
         middle.append(end[-1] - (fresh[end[-1]] - fresh[start[-1]]))
@@ -241,19 +240,6 @@ def _chunks(start: np.ndarray, length: np.ndarray) -> Iterator[tuple[np.ndarray,
         if ends[upto - 1] > before:
             yield np.repeat(which[part], length[part]), expand(start[part], length[part])
         at = upto
-
-
-def _distinct(ordered: np.ndarray) -> np.ndarray:
-    """Sorted values, each once; `numpy.unique` would hash them, which takes thirty times as long."""
-    found: np.ndarray = ordered[_changes(ordered)]
-    return found
-
-
-def _changes(ordered: np.ndarray) -> np.ndarray:
-    """Where a value differs from the one before."""
-    changes = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=changes[1:])
-    return changes
 
 
 def _places(asked: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import intersect, ranges, sort_locators
+from anabranch.routing.partition_map import distinct, intersect, ranges, sort_locators
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -163,7 +163,7 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
     if high - low >= MAX_CLASSES:
         # Very many open windows: neighbouring ones share a segment
         classes = (classes - low) * MAX_CLASSES // (high - low + 1)
-    return [rows.filter(pl.Series(classes == number)) for number in np.unique(classes).tolist()]
+    return [rows.filter(pl.Series(classes == number)) for number in distinct(classes).tolist()]
 
 
 def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> tuple[Ranges, int]:
