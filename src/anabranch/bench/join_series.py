@@ -173,7 +173,7 @@ def _comparison(
         "configurations": [describe(run) for run in series.runs],
     }
     bars = (
-        Bar("ratio", figures["ratio"], ">=", 5),
-        Bar("best_ratio", figures["best_ratio"], ">=", 10),
+        Bar("ratio", figures["ratio"], ">=", 7),
+        Bar("best_ratio", figures["best_ratio"], ">=", 15),
     )
     return Comparison(figures, bars, series.equal, spark[1][0].answer.java)
