@@ -34,6 +34,13 @@ def result(benchmark: str) -> dict[str, Any]:
     return loaded
 
 
+TITLES = {
+    "aggregate": "Windowed aggregate, 200,000 × 8 groups, 60 s windows",
+    "join": "Two streams joined, 400,000 keys, at most 60 s apart",
+    "multijoin": "Three streams joined, 2,000,000 keys, at most 60 s apart",
+}
+
+
 def draw_rates(found: dict[str, Any]) -> plt.Figure:
     """Rates of both sides at each number of files an epoch; the whiskers are the extremes."""
     figure, axes = plt.subplots(figsize=(6, 3.4))
@@ -56,10 +63,11 @@ def draw_rates(found: dict[str, Any]) -> plt.Figure:
             )  # fmt: skip
     axes.margins(y=0.12)
     steps = list(found["spread"]["ours"])
-    axes.set_xticks(range(len(steps)), [f"{each} × 1M rows" for each in steps])
-    axes.set_xlabel("files an epoch")
+    rows = found.get("rows_per_epoch", 1_000_000) / 1e6
+    axes.set_xticks(range(len(steps)), [f"{each} × {rows:g}M rows" for each in steps])
+    axes.set_xlabel("files of each stream an epoch")
     axes.set_ylabel("million rows/s")
-    axes.set_title("Windowed aggregate, 200,000 × 8 groups, 60 s windows", fontsize=10)
+    axes.set_title(TITLES[found["benchmark"]], fontsize=10)
     axes.legend(frameon=False)
     return figure
 
@@ -179,14 +187,42 @@ def draw_strategies(found: dict[str, Any]) -> plt.Figure:
     return figure
 
 
+def draw_theta(found: dict[str, Any]) -> plt.Figure:
+    """Rates of joins in grids, and what each site has to do."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4))
+    for window, colour in (("time", OURS), ("rows", SPARK)):
+        sites = [int(number) for number in found[window]]
+        points = list(found[window].values())
+        label = f"window of {window}"
+        rates = [point["pairs_per_s"] / 1e6 for point in points]
+        left.plot(sites, rates, "o-", color=colour, label=label)
+        share = [point["pairs_per_row"] / points[0]["pairs_per_row"] for point in points]
+        right.plot(sites, share, "o-", color=colour, label=label)
+    work = [point["work_per_site"] for point in found["rows"].values()]
+    right.plot(sites, work, "o--", color="#888888", label="work of the busiest site")
+    left.set_ylabel("million pairs compared/s")
+    right.set_ylabel("against a single site")
+    left.set_title("Rate (as StreamCloud's Fig 7d)", fontsize=9)
+    right.set_title("Pairs for each row a site receives (as its Fig 7e)", fontsize=9)
+    for axes in (left, right):
+        axes.set_xlabel("sites")
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(sites)
+    right.legend(frameon=False, fontsize=8)
+    return figure
+
+
 def main() -> None:
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name, benchmark, draw in (
         ("aggregate-rates", "aggregate", draw_rates),
         ("state-growth", "state-growth", draw_growth),
         ("latency", "latency", draw_latency),
+        ("join-rates", "join", draw_rates),
+        ("multijoin-rates", "multijoin", draw_rates),
         ("partitioning", "partitioning", draw_partitioning),
         ("strategies", "strategies", draw_strategies),
+        ("theta", "theta", draw_theta),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

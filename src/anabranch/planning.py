@@ -8,12 +8,14 @@ from typing import Any
 
 from anabranch.choosing import Choosing
 from anabranch.language.graph import Node
+from anabranch.language.join import Numbered
 from anabranch.partitioning.choice import Choice
+from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
 from anabranch.plan.explanation import Explanation
 from anabranch.plan.figures import Background, explanation_of
-from anabranch.plan.subquery import Plan
+from anabranch.plan.subquery import IN_GRID, Plan
 from anabranch.settings import Settings
 from anabranch.sinks.make import make_sinks
 from anabranch.sources.make import Registered, describe_source
@@ -51,8 +53,27 @@ class Planning:
             [name for name, stream in self.streams.items() if stream.whole],
             Aims(choice, self.choosing.given(self.streams), self.settings.central, sinks),
             self.settings.strategy,
+            self.settings.merge,
         )
-        return plan, choice
+        return self._weighed(plan, choice), choice
+
+    def _weighed(self, plan: Plan, choice: Choice | None) -> Plan:
+        """The plan with the rates at which rows come to joins in a grid, which give it its shape."""
+        if choice is None:
+            return plan
+        named = {node.signature: name for name, node in needs_of(self.nodes).nodes.items()}
+
+        def rows(node: Node) -> float:
+            node = node.input if isinstance(node, Numbered) else node
+            flow = choice.flows.get(named.get(node.signature, getattr(node, "name", "")))
+            return flow.rows if flow is not None and flow.rows > 0 else 1.0
+
+        weighed = {
+            name: replace(part, weights=(rows(part.node.inputs[0]), rows(part.node.inputs[1])))
+            for name, part in plan.subqueries.items()
+            if part.spread == IN_GRID
+        }
+        return replace(plan, subqueries={**plan.subqueries, **weighed})
 
     def choose(self, run: Manifest | None = None) -> Choice:
         """The best partitioning, by what a run has counted if there is one."""

@@ -10,6 +10,7 @@ import msgspec
 from anabranch.errors import SettingsError, suggest
 
 STRATEGIES = ("subquery", "query", "operator")
+TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -36,6 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strategy: str = "subquery"
     # Bring what the partitioning does not suit, and all results, to one site.
     central: bool = False
+    # StreamCloud's input mergers. "transparent": histories and count windows get rows in the order of time,
+    # once the watermark has passed them. "best-effort": they take rows as they come.
+    merge: str = TRANSPARENT
     # Rows of each stream looked at before the first start, to choose the partitioning.
     sample_rows: int = 20_000
     # Give exchanges of one level other shares of the sites when the busiest site has this much too much to
@@ -60,10 +64,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     landing_ahead: int = 2
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise SettingsError(
-                f"Setting 'strategy' is '{self.strategy}'; expected one of {', '.join(STRATEGIES)}."
-            )
+        for name, options in (("strategy", STRATEGIES), ("merge", MERGERS)):
+            if getattr(self, name) not in options:
+                raise SettingsError(
+                    f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
+                    f"{', '.join(options)}."
+                )
         if self.allot_imbalance < 1:
             raise SettingsError(
                 f"Setting 'allot_imbalance' is {self.allot_imbalance}; expected at least 1."

@@ -23,13 +23,23 @@ import joining
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from anabranch import Session, UserAggregate, col, count, last, max_, session_window, sum_
+from anabranch import (
+    Session,
+    UserAggregate,
+    col,
+    count,
+    count_window,
+    last,
+    max_,
+    session_window,
+    sum_,
+)
 from anabranch.engine.run import Run
 from anabranch.language.builder import Query
 
 LATENESS = 20
 GAP = 25
-QUERIES = ("flows", "visits", "recent", "live", "peaks", "big")
+QUERIES = ("flows", "visits", "recent", "pairs", "live", "peaks", "big")
 
 
 def stream(place: Session, source: Path, lanes: int = 0) -> Query:
@@ -53,6 +63,8 @@ def register(place: Session, rows: Query, naps: float = 0.0) -> None:
     visits = rows.group_by(session_window(GAP), "k")
     place.query("visits", visits.agg(count().alias("n"), sum_("v").alias("total")))
     place.query("recent", rows.history("k", rows=3).agg(sum_("v").alias("of_three")))
+    pairs = rows.group_by(count_window(2), "k")
+    place.query("pairs", pairs.agg(sum_("v").alias("total"), last("v").alias("latest")))
     updated = rows.group_by(tb, (col("v") % 16).alias("g"))
     place.query("live", updated.agg(count().alias("n"), max_("v").alias("top"), emit="update"))
     peaks = flows.group_by((col("tb") // 3).alias("hour"))

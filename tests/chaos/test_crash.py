@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from crash import Crashing
 
+from anabranch.operators.merger import PENDING
 from anabranch.state.place import place
 from anabranch.state.store import read_latest
 
@@ -49,6 +50,47 @@ def test_killed_with_a_stream_in_lanes(tmp_path: Path) -> None:
     last = read_latest(place(str(crashing.checkpoint)))
     assert last is not None
     assert len(last.streams["rows"].lanes) == 3
+
+
+@pytest.mark.parametrize("step", ["before-commit", "after-commit", "after-publish"])
+def test_rows_held_back_survive_a_kill(tmp_path: Path, step: str) -> None:
+    """Those that wait for the watermark, of histories and count windows."""
+    crashing = Crashing(tmp_path, seed=51, files=6)
+    with crashing.watched():
+        for epoch in (1, 4):
+            crashing.kill_exactly(step, epoch)
+            assert all(waiting > 500 for waiting in held_back(crashing).values())
+        crashing.finish()
+    crashing.check()
+    assert set(held_back(crashing).values()) == {0}, "rows were held back when all had ended"
+
+
+def test_killed_with_the_best_effort_merger(tmp_path: Path) -> None:
+    """Other values, but the same rows: each in one history, and as many pairs as there are."""
+    crashing = Crashing(tmp_path, 52, 6, options={"settings": {"merge": "best-effort"}})
+    with crashing.watched():
+        for step, epoch in (("before-commit", 2), ("after-commit", 3), ("before-tasks", 5)):
+            crashing.kill_exactly(step, epoch)
+            assert set(held_back(crashing).values()) == {0}
+        crashing.finish()
+    crashing.check({"recent": 3, "pairs": 0})
+    for name in ("recent", "pairs"):
+        assert crashing.results(name) != crashing.truth.results[name], "nothing was out of order"
+
+
+def held_back(crashing: Crashing) -> dict[str, int]:
+    """The rows that mergers hold back, by the last manifest: of live segments that are not due yet."""
+    last = read_latest(place(str(crashing.checkpoint)))
+    assert last is not None
+    watermark = last.watermarks["rows"] or 0
+    return {
+        name: sum(
+            ref.rows
+            for ref in last.subqueries[name].segments
+            if ref.table == PENDING and ref.max_due > watermark
+        )
+        for name in ("recent@1", "pairs@1")
+    }
 
 
 @pytest.mark.soak

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,9 +12,10 @@ from typing import Any, ClassVar
 import pytest
 from rich.console import Console
 
-from anabranch.bench import aggregate
-from anabranch.bench.data import w1
+from anabranch.bench import aggregate, join, join_growth, join_series
+from anabranch.bench.data import Events, w1
 from anabranch.bench.jobs import Answer, Epoch, Job, Ours, Outcome, Reference, results_of, steady
+from anabranch.bench.join_oracle import digest_of_join, digest_of_results, join_text
 from anabranch.bench.measure import Peak, percentile, spread
 from anabranch.bench.oracle import Oracle
 from anabranch.bench.report import show
@@ -77,6 +79,31 @@ class TestQuickRuns:
             found["median_ms"] / found["spark_median_ms"], rel=0.01
         )
         assert len(found["ours"]["epoch_ms"]) == len(found["spark"]["epoch_ms"]) == 5
+
+    @pytest.mark.soak
+    def test_join_compares_both_sides(self) -> None:
+        found = bench("join")
+        assert found["equal"] is True
+        assert found["comparison"]["different"] == 0
+        assert found["comparison"]["runs_against_duckdb"] == 4
+        for key in ("rows_per_s", "spark_rows_per_s", "ratio", "best_ratio", "spark_peak_rss_mb"):
+            assert found[key] > 0, key
+        growth = found["state_growth"]
+        assert growth["equal"] is True
+        assert growth["state_ratio"] == pytest.approx(10, rel=0.15)
+        assert [stage["epochs"] for stage in growth["stages"]] == [join_growth.MEASURED] * 2
+        assert {bar["name"] for bar in found["bars"]} == {
+            "ratio", "best_ratio", "state_growth.ratio",
+        }  # fmt: skip
+
+    @pytest.mark.soak
+    def test_multijoin_compares_both_sides(self) -> None:
+        found = bench("multijoin")
+        assert found["equal"] is True
+        assert found["comparison"]["different"] == 0
+        assert {bar["name"] for bar in found["bars"]} == {"ratio", "best_ratio"}
+        sides = {(run["side"], run["files"]) for run in found["configurations"]}
+        assert sides == {("anabranch", 1), ("spark", 1), ("anabranch", 5), ("spark", 5)}
 
     @pytest.mark.soak
     def test_partitioning_draws_every_curve(self) -> None:
@@ -213,6 +240,87 @@ class TestAggregateFlow:
         result = aggregate.run_aggregate(True, silent())
         assert result.plain()["equal"] is False
         assert not result.sound
+
+
+class TestJoinFlow:
+    """Both benchmarks of joins with canned runs: DuckDB makes the results, the times are given."""
+
+    RATES: ClassVar = {("spark", 1): 200, ("spark", 2): 300, ("spark", 5): 250}
+
+    @pytest.fixture
+    def flawed(self, monkeypatch: pytest.MonkeyPatch) -> set[type]:
+        """Runs of these kinds lose a row."""
+        kinds: set[type] = set()
+
+        def run(job: Job) -> Outcome:
+            import duckdb
+
+            results_of(job).mkdir(parents=True)
+            with duckdb.connect() as duck:
+                for name in job.streams:
+                    duck.execute(f"CREATE VIEW {name} AS FROM '{job.data}/{name}/*.parquet'")
+                duck.execute(
+                    f"""COPY (FROM ({join_text(job.streams, job.window)})
+                    OFFSET {int(type(job) in kinds)}) TO '{results_of(job)}/part.parquet'"""
+                )
+            side = "ours" if isinstance(job, Ours) else "spark"
+            rate = self.RATES.get((side, job.files), 1000 * job.files)
+            epochs = [Epoch(1000, 9000.0)] + [Epoch(1000, 1e6 / rate, job.window)] * 20
+            answer = Answer(epochs=epochs, seconds=10, steady_rows=1000, steady_seconds=1000 / rate)
+            return Outcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
+
+        for module in (join_series, join_growth):
+            monkeypatch.setattr(module, "run_job", run)
+            monkeypatch.setattr(module, "ROWS", 2000)
+        for name in ("W2", "W3"):
+            work = dataclasses.replace(getattr(join, name), keys=2000)
+            monkeypatch.setattr(join, name, work)
+        return kinds
+
+    @pytest.mark.parametrize("quick", [False, True])
+    @pytest.mark.parametrize("name", ["join", "multijoin"])
+    def test_each_side_counts_at_its_best(self, flawed: set[type], name: str, quick: bool) -> None:
+        heard: list[tuple[int, int]] = []
+        steps = Steps(lambda what, done, total: heard.append((done, total)))
+        result = (join.run_join if name == "join" else join.run_multijoin)(quick, steps)
+        found = json.loads(json.dumps(result.plain()))
+        assert heard[-1][0] + 1 == heard[-1][1] == len(heard)
+        assert found["equal"] is True
+        assert found["ratio"] == 5.0
+        assert found["best_files_per_epoch"] == {"ours": 5, "spark": 5 if quick else 2}
+        assert found["best_ratio"] == (20.0 if quick else 16.67)
+        if name == "join":
+            assert found["state_growth"]["ratio"] == 1.0
+            assert found["state_growth"]["state_ratio"] == join_growth.TIMES
+        show(result, Console(quiet=True))
+
+    @pytest.mark.parametrize("kind", [Ours, Reference])
+    def test_a_lost_row_on_either_side_is_no_result(self, flawed: set[type], kind: type) -> None:
+        flawed.add(kind)
+        result = join.run_multijoin(True, silent())
+        assert result.plain()["equal"] is False
+        assert not result.sound
+
+    def test_the_order_of_results_makes_no_difference(self, tmp_path: Path) -> None:
+        import duckdb
+
+        Events(("a", "b"), 500, 4, 100).write(tmp_path)
+        with duckdb.connect() as duck:
+            for name in ("a", "b"):
+                duck.execute(f"CREATE VIEW {name} AS FROM '{tmp_path}/{name}/*.parquet'")
+            for folder, change in (
+                ("right", "ORDER BY b_v"),
+                ("changed", "ORDER BY b_v OFFSET 1"),
+            ):
+                (tmp_path / folder).mkdir()
+                duck.execute(
+                    f"COPY (FROM ({join_text(('a', 'b'), 60)}) {change}) "
+                    f"TO '{tmp_path}/{folder}/part.parquet'"
+                )
+        wanted = digest_of_join(str(tmp_path), ("a", "b"), 60)
+        assert wanted.rows > 0
+        assert digest_of_results(tmp_path / "right", ("a", "b")) == wanted
+        assert digest_of_results(tmp_path / "changed", ("a", "b")) != wanted
 
 
 def test_course_reaches_the_sizes_with_fixed_deltas() -> None:

@@ -176,9 +176,9 @@ def _result(
             "ours": {each: describe_spread(values) for each, values in ours_at.items()},
             "spark": {each: describe_spread(values) for each, values in spark_at.items()},
             "dataframe": describe_spread(frame_rate),
-            "ratio": _extremes(ours_at[1], spark_at[1]),
-            "best_ratio": _extremes(ours_at[ours_best], spark_at[spark_best]),
-            "dataframe_ratio": _extremes(frame_rate, spark_at[1]),
+            "ratio": extremes(ours_at[1], spark_at[1]),
+            "best_ratio": extremes(ours_at[ours_best], spark_at[spark_best]),
+            "dataframe_ratio": extremes(frame_rate, spark_at[1]),
         },
         "configurations": [describe(run) for run in [*series.runs, ten_times]],
     }
@@ -192,7 +192,7 @@ def _result(
     return Result("aggregate", figures, bars, NOTES, equal, circumstances)
 
 
-def _extremes(ours: Spread, spark: Spread) -> dict[str, float]:
+def extremes(ours: Spread, spark: Spread) -> dict[str, float]:
     """The ratio between single runs: at worst, at best, and between the best of each side."""
     return {
         "least": round(ours.least / spark.most, 2),

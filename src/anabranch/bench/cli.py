@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from anabranch.bench.aggregate import run_aggregate
+from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
@@ -22,6 +23,7 @@ from anabranch.bench.result import Result
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.steps import Steps, silent
 from anabranch.bench.strategies import run_strategies
+from anabranch.bench.theta import run_theta
 from anabranch.errors import AnabranchError
 
 app = typer.Typer(
@@ -34,8 +36,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "aggregate": run_aggregate,
     "state-growth": run_state_growth,
     "latency": run_latency,
+    "join": run_join,
+    "multijoin": run_multijoin,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
+    "theta": run_theta,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -66,6 +71,18 @@ def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 
 
 @app.command()
+def join(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W2: two streams within 60 s, rate against Spark's, ten times the state (about 30 minutes)."""
+    _finish(_measure(["join"], quick, save), as_json)
+
+
+@app.command()
+def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W3: three streams within 60 s, rate against Spark's (about 30 minutes)."""
+    _finish(_measure(["multijoin"], quick, save), as_json)
+
+
+@app.command()
 def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Load on the busiest site with 1 to 4 hosts, for good and bad partitionings (about 4 minutes)."""
     _finish(_measure(["partitioning"], quick, save), as_json)
@@ -75,6 +92,12 @@ def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """One query under the three ways to give operators sites (about 4 minutes)."""
     _finish(_measure(["strategies"], quick, save), as_json)
+
+
+@app.command()
+def theta(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Joins without equal keys in grids of 1 to 6 sites (about 5 minutes)."""
+    _finish(_measure(["theta"], quick, save), as_json)
 
 
 @app.command("all")

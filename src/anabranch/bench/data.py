@@ -1,4 +1,4 @@
-"""The files the benchmarks read: packets as in W1, made from a seed, the same on every machine.
+"""The files the benchmarks read: packets as in W1, streams to join, the same on every machine.
 
 Nothing here knows who reads them. Names and times of change both follow the order of arrival, since
 Spark takes files by the one and then the other, and so do we.
@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 
 DESTINATIONS = 8
 ROW_GROUP = 131_072
+NOVEMBER_2023 = 1_700_000_000
+"""When the streams to join begin: a watermark of Spark's begins at 0, and rows of time 0 are late."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,37 @@ class Packets:
             path = folder / f"{number:04d}.parquet"
             pq.write_table(self.table(number), path, row_group_size=ROW_GROUP, **options)
             yield number
+
+
+@dataclass(frozen=True)
+class Events:
+    """Streams to join, a folder each: `rows` rows in each of `files` files, uniform keys."""
+
+    streams: tuple[str, ...]
+    rows: int
+    files: int
+    keys: int
+    seconds_per_file: int = 30
+
+    def table(self, stream: int, number: int) -> pa.Table:
+        """The rows of one file: ordered by time, each file after the one before."""
+        random = np.random.default_rng([stream, number])
+        start = NOVEMBER_2023 + number * self.seconds_per_file
+        return pa.table(
+            {
+                "time": np.sort(random.integers(start, start + self.seconds_per_file, self.rows)),
+                "k": random.integers(0, self.keys, self.rows),
+                "v": random.integers(0, 1_000_000_000, self.rows),
+            }
+        )
+
+    def write(self, folder: Path) -> None:
+        """Writes all files."""
+        for stream, name in enumerate(self.streams):
+            (folder / name).mkdir(parents=True)
+            for number in range(self.files):
+                path = folder / name / f"{number:04d}.parquet"
+                pq.write_table(self.table(stream, number), path, row_group_size=ROW_GROUP)
 
 
 def w1(rows: int = 1_000_000, files: int = 10, sources: int = 200_000) -> Packets:

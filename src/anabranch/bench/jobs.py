@@ -21,13 +21,16 @@ from anabranch.errors import RunError
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field="side"):
-    """The windowed aggregate through Anabranch."""
+    """The windowed aggregate, or a join, through Anabranch."""
 
     data: str
     scratch: str
     files: int = 1
     """Files per epoch."""
     window: int = 60
+    """Seconds of a window, or how far apart rows that meet may be."""
+    streams: tuple[str, ...] = ()
+    """The streams to join, folders in `data`; none for the aggregate."""
     dataframe: bool = False
     """Read through `spark.readStream.parquet` instead of by our own tasks."""
     cores: int = 2
@@ -38,13 +41,14 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_field="side"):
-    """The windowed aggregate through Spark Structured Streaming."""
+    """The windowed aggregate, or a join, through Spark Structured Streaming."""
 
     data: str
     scratch: str
     files: int = 1
     """Files per trigger."""
     window: int = 60
+    streams: tuple[str, ...] = ()
     store: str = "default"
     partitions: int = 2
     memory: str = "8g"

@@ -1,4 +1,4 @@
-"""Anabranch's side: the windowed aggregate over the files, from a path or from a DataFrame."""
+"""Anabranch's side: the windowed aggregate, from a path or from a DataFrame, and the joins."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ import pyarrow.parquet as pq
 
 from anabranch import Session, col, count, sum_
 from anabranch.bench.jobs import Answer, Epoch, Ours, checkpoint_of, results_of, steady
+from anabranch.bench.join_oracle import join_text
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
 
 UNLIMITED = 1 << 40
-STREAM, QUERY = "tcp", "flows"
+STREAM, QUERY = "tcp", "results"
 
 
 def run_ours(job: Ours) -> Answer:
-    """Runs the aggregate over all files and reports its epochs."""
+    """Runs the aggregate or the join over all files and reports its epochs."""
     session = Session.local(
         cores=job.cores,
         settings={
@@ -36,7 +37,11 @@ def run_ours(job: Ours) -> Answer:
 
 
 def _from_path(session: Session, job: Ours) -> Answer:
-    session.stream(STREAM, path=job.data, ordered="time")
+    if job.streams:
+        for name in job.streams:
+            session.stream(name, path=Path(job.data) / name, ordered="time")
+    else:
+        session.stream(STREAM, path=job.data, ordered="time")
     began = time.monotonic()
     run = _start(session, job, "available-now")
     run.await_termination()
@@ -81,12 +86,15 @@ def _from_dataframe(session: Session, job: Ours) -> Answer:
 
 
 def _start(session: Session, job: Ours, trigger: str) -> Run:
-    session.query(
-        QUERY,
-        session.from_stream(STREAM)
-        .group_by((col("time") // job.window).alias("tb"), "srcIP", "destIP")
-        .agg(count().alias("cnt"), sum_("len").alias("bytes")),
-    )
+    if job.streams:
+        session.query(QUERY, join_text(job.streams, job.window))
+    else:
+        session.query(
+            QUERY,
+            session.from_stream(STREAM)
+            .group_by((col("time") // job.window).alias("tb"), "srcIP", "destIP")
+            .agg(count().alias("cnt"), sum_("len").alias("bytes")),
+        )
     return session.start(
         sinks={QUERY: results_of(job)}, checkpoint=checkpoint_of(job), trigger=trigger
     )

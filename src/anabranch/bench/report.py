@@ -30,7 +30,8 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
-        "partitioning": _partitioning, "strategies": _strategies,
+        "join": _join, "multijoin": _join, "partitioning": _partitioning,
+        "strategies": _strategies, "theta": _theta,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
@@ -45,19 +46,9 @@ def show(result: Result, console: Console) -> None:
 
 
 def _aggregate(figures: dict[str, Any]) -> Iterator[str]:
-    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
-        for each, values in figures["spread"][side].items():
-            files = "1 file " if each == 1 else f"{each} files"
-            yield f"{name} {files} an epoch: {_rate(values)}"
+    yield from _sides(figures)
     yield f"Anabranch from a DataFrame: {_rate(figures['spread']['dataframe'])}"
-    for name in ("ratio", "best_ratio", "dataframe_ratio"):
-        ends = figures["spread"][name]
-        yield (
-            f"{name} by single runs: {ends['least']:g} to {ends['most']:g}, "
-            f"{ends['best_runs']:g} between the best of each side"
-        )
-    chosen = figures["spark_configuration"]
-    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+    yield from _ratios(figures, ("ratio", "best_ratio", "dataframe_ratio"))
     windows = figures["comparison"]["windows"]
     yield (
         f"compared row for row: windows {windows[0]} to {windows[-1]}, "
@@ -66,9 +57,51 @@ def _aggregate(figures: dict[str, Any]) -> Iterator[str]:
         else "no window was closed on both sides: nothing was compared"
     )
     yield (
-        f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB, "
-        f"Spark {figures['spark_peak_rss_mb']:,.0f} MB; with ten times the groups "
+        f"{_memory(figures)}; with ten times the groups "
         f"{figures['ten_times_groups']['peak_rss_mb']:,.0f} MB"
+    )
+
+
+def _join(figures: dict[str, Any]) -> Iterator[str]:
+    yield from _sides(figures)
+    yield from _ratios(figures, ("ratio", "best_ratio"))
+    compared = figures["comparison"]
+    yield (
+        f"compared with DuckDB by number and checksum: {compared['rows']:,} result rows in "
+        f"{compared['runs_against_duckdb']} runs, {compared['different']} of them different"
+    )
+    yield _memory(figures)
+    growth = figures.get("state_growth", {})
+    for stage in growth.get("stages", ()):
+        yield (
+            f"rows kept for {stage['bound_seconds']} s, {stage['state_rows']:,} of them: "
+            f"{growth['rows_per_epoch']:,} rows take {stage['median_ms']:,.0f} ms "
+            f"({stage['least_ms']:,.0f} to {stage['most_ms']:,.0f})"
+        )
+
+
+def _sides(figures: dict[str, Any]) -> Iterator[str]:
+    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
+        for each, values in figures["spread"][side].items():
+            files = "1 file " if each == 1 else f"{each} files"
+            yield f"{name} {files} an epoch: {_rate(values)}"
+
+
+def _ratios(figures: dict[str, Any], names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        ends = figures["spread"][name]
+        yield (
+            f"{name} by single runs: {ends['least']:g} to {ends['most']:g}, "
+            f"{ends['best_runs']:g} between the best of each side"
+        )
+    chosen = figures["spark_configuration"]
+    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+
+
+def _memory(figures: dict[str, Any]) -> str:
+    return (
+        f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB, "
+        f"Spark {figures['spark_peak_rss_mb']:,.0f} MB"
     )
 
 
@@ -118,6 +151,17 @@ def _strategies(figures: dict[str, Any]) -> Iterator[str]:
             f"{found['exchange_share']:.0%}, idle {found['idle_share']:.0%}; {found['levels']:g} "
             f"exchanges deep, {found['rows_received']:,.0f} rows received an epoch"
         )
+
+
+def _theta(figures: dict[str, Any]) -> Iterator[str]:
+    for window in ("time", "rows"):
+        for sites, found in figures[window].items():
+            yield (
+                f"window of {window}, {sites} sites: {found['pairs_per_s'] / 1e6:,.0f} M pairs/s "
+                f"({found['spread']['least'] / 1e6:,.0f} to {found['spread']['most'] / 1e6:,.0f}), "
+                f"{found['rows_per_s']:,} rows/s; busiest site {found['most_over_even']:.1%} of an even "
+                f"share, {found['pairs_per_row']:,.0f} pairs for each row it receives"
+            )
 
 
 def _rate(values: dict[str, Any]) -> str:

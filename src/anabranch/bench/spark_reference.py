@@ -1,4 +1,4 @@
-"""Spark Structured Streaming's side: the same aggregate over the same files, as its guide writes it.
+"""Spark Structured Streaming's side: the same queries over the same files, as its guide writes them.
 
 Spark's own defaults, but for the state store and the shuffle partitions the job names, a heap that is
 large enough, loopback and no log.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anabranch.bench.jobs import Answer, Epoch, Reference, checkpoint_of, results_of, steady
@@ -43,26 +43,12 @@ def reference_spark(job: Reference) -> SparkSession:
 
 
 def run_reference(job: Reference) -> Answer:
-    """Runs the aggregate over all files and reports its micro-batches."""
+    """Runs the aggregate or the join over all files and reports its micro-batches."""
     spark = reference_spark(job)
-    packets = (
-        spark.readStream.schema(spark.read.parquet(job.data).schema)
-        .option("maxFilesPerTrigger", job.files)
-        .parquet(job.data)
-    )
-    flows = (
-        packets.withColumn("at", F.timestamp_seconds("time"))
-        .withWatermark("at", "0 seconds")
-        .groupBy(F.window("at", f"{job.window} seconds"), "srcIP", "destIP")
-        .agg(F.count("*").alias("cnt"), F.sum("len").alias("bytes"))
-        .select(
-            F.expr(f"unix_timestamp(window.start) div {job.window}").alias("tb"),
-            "srcIP", "destIP", "cnt", "bytes",
-        )
-    )  # fmt: skip
+    results = _joined(spark, job) if job.streams else _flows(spark, job)
     began = time.monotonic()
     query = (
-        flows.writeStream.format("parquet")
+        results.writeStream.format("parquet")
         .outputMode("append")
         .option("checkpointLocation", str(checkpoint_of(job)))
         .trigger(availableNow=True)
@@ -84,3 +70,55 @@ def run_reference(job: Reference) -> Answer:
     return Answer(
         epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds, java=java
     )
+
+
+def _files(spark: SparkSession, job: Reference, folder: str) -> DataFrame:
+    return (
+        spark.readStream.schema(spark.read.parquet(folder).schema)
+        .option("maxFilesPerTrigger", job.files)
+        .parquet(folder)
+    )
+
+
+def _flows(spark: SparkSession, job: Reference) -> DataFrame:
+    return (
+        _files(spark, job, job.data)
+        .withColumn("at", F.timestamp_seconds("time"))
+        .withWatermark("at", "0 seconds")
+        .groupBy(F.window("at", f"{job.window} seconds"), "srcIP", "destIP")
+        .agg(F.count("*").alias("cnt"), F.sum("len").alias("bytes"))
+        .select(
+            F.expr(f"unix_timestamp(window.start) div {job.window}").alias("tb"),
+            "srcIP", "destIP", "cnt", "bytes",
+        )
+    )  # fmt: skip
+
+
+def _joined(spark: SparkSession, job: Reference) -> DataFrame:
+    """The first stream joined with the second, that with the third, and so on.
+
+    Spark takes one column with a watermark into a join. So each joined stream's is turned into a plain
+    number right after its own join, and the first stream's time goes on to the next. The state keeps
+    the time once, as the watermark needs it; the number is made of it.
+    """
+    first, *others = job.streams
+    whole = _stream(spark, job, first)
+    for name in others:
+        near = (
+            f"k = {name}_k AND {name}_at BETWEEN {first}_at - INTERVAL {job.window} SECONDS "
+            f"AND {first}_at + INTERVAL {job.window} SECONDS"
+        )
+        other = _stream(spark, job, name).withColumnRenamed("k", f"{name}_k")
+        whole = whole.join(other, F.expr(near)).drop(f"{name}_k")
+        whole = _plain_time(whole, name)
+    return _plain_time(whole, first)
+
+
+def _stream(spark: SparkSession, job: Reference, name: str) -> DataFrame:
+    at = F.timestamp_seconds("time").alias(f"{name}_at")
+    rows = _files(spark, job, f"{job.data}/{name}").select("k", F.col("v").alias(f"{name}_v"), at)
+    return rows.withWatermark(f"{name}_at", "0 seconds")
+
+
+def _plain_time(rows: DataFrame, name: str) -> DataFrame:
+    return rows.withColumn(f"{name}_time", F.unix_seconds(f"{name}_at")).drop(f"{name}_at")

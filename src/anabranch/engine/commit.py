@@ -18,8 +18,9 @@ from anabranch.engine.epoch import (
 )
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
-from anabranch.plan.subquery import Plan, Subquery
+from anabranch.plan.subquery import IN_GRID, Plan, Subquery
 from anabranch.routing.allot import allot, allot_whole, busiest
+from anabranch.routing.grid import Grid, choose_grid
 from anabranch.routing.partition_map import PartitionMap, even_map, subtract
 from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
@@ -58,6 +59,11 @@ class Checkpoint:
             self.store.close()
             raise
         self.maps = self._maps(self.manifest)
+        self.grids = {
+            name: Grid(tuple(record.grid))
+            for name, record in self.manifest.subqueries.items()
+            if record.grid
+        }
         self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
         self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
@@ -68,10 +74,16 @@ class Checkpoint:
     def _complete(self, manifest: Manifest) -> Manifest:
         """The manifest with an entry for every subquery without state: they come and go with sinks."""
         partitions = self.options.sites * self.options.settings.partitions_per_site
-        sites = list(even_map(partitions, self.options.sites).sites)
         for name, subquery in self.plan.subqueries.items():
-            if name not in manifest.subqueries and (manifest.epoch < 0 or not subquery.stateful):
-                manifest.subqueries[name] = SubqueryRecord(sites=sites)
+            if name in manifest.subqueries or (manifest.epoch >= 0 and subquery.stateful):
+                continue
+            grid = None
+            if subquery.spread == IN_GRID:
+                grid = choose_grid(self.options.sites, *subquery.weights)
+            manifest.subqueries[name] = SubqueryRecord(
+                sites=list(even_map(grid.cells if grid else partitions, self.options.sites).sites),
+                grid=list(grid.bands) if grid else [],
+            )
         return manifest
 
     def _first(self, run_id: str) -> Manifest:
@@ -181,7 +193,9 @@ class Checkpoint:
         """Whether a stream has just fallen idle, so that the watermark may go on without it."""
         fallen = idle - self._idle
         self._idle = idle
-        return bool(fallen) and len(idle) < len(self.manifest.streams)
+        components = [stream.component for stream in self.plan.streams.values()]
+        # One that meets no other holds up nobody
+        return any(components.count(self.plan.streams[name].component) > 1 for name in fallen)
 
     def commit(self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer]) -> None:
         """Writes the manifest of the epoch: from here on it has happened."""
@@ -255,6 +269,7 @@ class Checkpoint:
             live = [ref for ref in live if ref.max_due > watermark]
         return SubqueryRecord(
             sites=list(orders.maps[subquery.home].sites),
+            grid=known.grid,
             segments=live,
             watermark=watermark,
             combine=self._combine(subquery.name, known, orders, report, done),

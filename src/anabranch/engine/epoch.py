@@ -9,6 +9,7 @@ import msgspec
 
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import Plan
+from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
@@ -48,6 +49,8 @@ class Orders:
     settings: Settings
     pieces: tuple[tuple[tuple[str, Piece], ...], ...]
     """For each split task its pieces, with the stream of each."""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    """The cells of each exchange whose rows meet in a grid."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The partition of each lane, for streams that come partitioned as the plan wants them."""
 
@@ -97,6 +100,8 @@ class SubqueryReport(msgspec.Struct):
     bytes_received: int = 0
     rows_out: int = 0
     groups: int = 0
+    compared: int = 0
+    """Pairs of rows that a join without equal keys looked at."""
     bytes_out: int = 0
     seconds: float = 0.0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
@@ -176,7 +181,8 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
     """The watermark of each component after an epoch: the least over its streams, never back.
 
     A stream holds its component's watermark until it has had a row, unless it is idle; an idle one
-    counts again as soon as it has rows.
+    counts again as soon as it has rows. Where all are idle none waits for another, so the watermark is
+    that of the stream that has come furthest.
     """
     if orders.ended:
         return dict.fromkeys(orders.watermarks, END_OF_TIME)
@@ -184,18 +190,18 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
     awake = {name for split in splits for name, seen in split.streams.items() if seen.rows}
     advanced: dict[str, int | None] = {}
     for component, before in orders.watermarks.items():
-        members = [
-            stream
-            for stream in orders.plan.streams.values()
-            if stream.component == component
-            and (stream.name not in orders.idle or stream.name in awake)
-        ]
-        times = [(newest[stream.name], stream.lateness) for stream in members]
-        known = [time - lateness for time, lateness in times if time is not None]
-        if not members or len(known) < len(members):
+        reached: dict[str, int | None] = {}
+        for stream in orders.plan.streams.values():
+            if stream.component == component:
+                time = newest[stream.name]
+                reached[stream.name] = None if time is None else time - stream.lateness
+        counting = [time for name, time in reached.items() if name not in orders.idle - awake]
+        known = [time for time in counting or reached.values() if time is not None]
+        if not known or len(known) < len(counting):
             advanced[component] = before
         else:
-            advanced[component] = min(known) if before is None else max(before, min(known))
+            after = min(known) if counting else max(known)
+            advanced[component] = after if before is None else max(before, after)
     return advanced
 
 

@@ -59,8 +59,20 @@ def describe_epoch(
             "combining": sorted(orders.combine),
             "idleStreams": sorted(orders.idle),
             "ended": orders.ended,
+            "warnings": _warnings(report),
         },
     }
+
+
+def _warnings(report: EpochReport) -> list[str]:
+    """What operators had to say, with the subquery it is about."""
+    told = (
+        f"Subquery '{name}': {warning}."
+        for site in report.sites
+        for name, done in site.subqueries.items()
+        for warning in done.warnings
+    )
+    return list(dict.fromkeys(told))
 
 
 def _source(
@@ -103,8 +115,10 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 "customMetrics": {
                     "segments": len(record.segments),
                     "partitions": len(record.sites),
+                    "grid": record.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
+                    "pairsCompared": sum(part.compared for part in done),
                     "rowsReceived": sum(part.rows_received for part in done),
                     "bytesReceived": sum(part.bytes_received for part in done),
                     "bytesOut": sum(part.bytes_out for part in done),
@@ -132,7 +146,7 @@ def _sites(plan: Plan, report: EpochReport) -> list[dict[str, Any]]:
             part.site,
             {
                 "site": part.site, "rowsIn": 0, "rowsOut": 0, "rowsReceived": 0, "bytesReceived": 0,
-                "busySeconds": 0.0, "executor": "",
+                "pairsCompared": 0, "busySeconds": 0.0, "executor": "",
             },
         )  # fmt: skip
         for name, done in part.subqueries.items():
@@ -141,6 +155,7 @@ def _sites(plan: Plan, report: EpochReport) -> list[dict[str, Any]]:
                 entry["bytesReceived"] += done.bytes_received
         entry["rowsIn"] += sum(done.rows_in for done in part.subqueries.values())
         entry["rowsOut"] += sum(done.rows_out for done in part.subqueries.values())
+        entry["pairsCompared"] += sum(done.compared for done in part.subqueries.values())
         entry["busySeconds"] = round(entry["busySeconds"] + part.seconds, 4)
         entry["executor"] = part.executor
         entry["worker"] = part.worker

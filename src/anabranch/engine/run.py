@@ -345,6 +345,7 @@ class Run:
             settings=options.settings,
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
+            grids=self._checkpoint.grids,
         )
 
     def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:

@@ -44,9 +44,10 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     frames: dict[Inlet, list[Frame]] = {}
     sizes: dict[str, int] = {}
     words: list[Word] = []
-    for parcel in parcels:
-        plain, contents = unpack(parcel)
-        words.append(msgspec.convert(plain, Word))
+    # In the order of the senders: a task that is run again does the same, whatever came first
+    heard = [(msgspec.convert(plain, Word), contents) for plain, contents in map(unpack, parcels)]
+    for word, contents in sorted(heard, key=lambda one: one[0].sender):
+        words.append(word)
         rows = size = 0
         for inlet, frame, length in contents:
             frames.setdefault(inlet, []).append(frame)
@@ -145,6 +146,7 @@ def _advance(
         outbox.route(subquery.name, results)
         write_results(orders, subquery.name, results, f"site-{site:04d}-{number:04d}", report)
     done.groups = state.groups
+    done.compared = state.compared
     done.warnings = state.warnings
     name = _namer(orders, subquery.name, site)
     done.segments = state.write(name, operator.span, orders.settings.fsync)
@@ -157,7 +159,7 @@ def _advance(
         name, orders.settings.fsync,
     )  # fmt: skip
     done.segments += merged
-    done.masked = masked_as_plain(masked)
+    done.masked = masked_as_plain([*masked, *state.expired])
     done.seconds = time.perf_counter() - began
 
 

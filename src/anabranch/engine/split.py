@@ -17,11 +17,11 @@ from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
-from anabranch.plan.subquery import BY_LANE, EVENLY, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
-from anabranch.routing.partition_map import PartitionMap, partition_of_locator
+from anabranch.routing.partition_map import PartitionMap, distinct, partition_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.segment import LOCATOR
@@ -70,6 +70,12 @@ class Outbox:
             ]
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
+        if subquery.spread == IN_GRID:
+            grid = self.orders.grids[subquery.home]
+            which, cells = grid.places(stepped.height, path.input, start=self.orders.epoch)
+            stepped = stepped[pl.Series(which.astype(np.uint32))]
+            placed = Spread(grid.cells, placed=cells.astype(np.uint64))
+            return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
         return subquery.operator.intake(stepped, spread, path.input)
 
@@ -85,10 +91,13 @@ class Outbox:
         if subquery.spread == EVENLY:
             turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(partitions)
             return Spread(partitions, placed=turns)
+        # Results stay where they are made for what shares the exchange: then rows must be with their like
+        readers = self.orders.plan.reading(subquery.name)
+        scattered = all(reader.level != subquery.level for reader, _ in readers)
         if subquery.partitioned_by_keys:
-            return Spread(partitions)
+            return Spread(partitions, scattered=scattered)
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
-        return Spread(partitions, compute(rows, named).get_columns())
+        return Spread(partitions, compute(rows, named).get_columns(), scattered=scattered)
 
     def _map(self, name: str) -> PartitionMap:
         return self.orders.maps[self.orders.plan.subqueries[name].home]
@@ -203,7 +212,7 @@ def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
     small = hashes[hashes < np.uint64(1 << 58)]  # sorting all of them would take long
     if len(small) < LANE_VALUES:
         small = hashes[:MANY_ROWS]
-    return [int(value) for value in np.unique(small)[:LANE_VALUES]]
+    return [int(value) for value in distinct(small)[:LANE_VALUES]]
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ up along the way from one input to the other.
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -49,6 +50,13 @@ def conjuncts(condition: Expression | None) -> list[Expression]:
         case Call("&", (left, right)):
             return [*conjuncts(left), *conjuncts(right)]
     return [condition]
+
+
+def all_of(conditions: Sequence[Expression]) -> Expression | None:
+    """One condition that holds if all do; None if there are none."""
+    if not conditions:
+        return None
+    return functools.reduce(lambda left, right: Call("&", (left, right)), conditions)
 
 
 def bounds_of(

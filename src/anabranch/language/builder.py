@@ -139,13 +139,14 @@ class Query:
 
     def join(
         self, other: Query, on: On | Sequence[On] | None = None, how: str = "inner", *,
-        where: Expression | None = None, suffix: str = "right",
+        where: Expression | None = None, suffix: str = "right", rows: int | None = None,
     ) -> Query:  # fmt: skip
         """Pairs of rows of this query and another that agree on all of `on`.
 
         `on` has names that both have, or pairs of a left and a right expression; an inner join may do
         without. `how` is inner, left, right, full, semi or anti. Right columns that the left has too get
-        `_<suffix>`; `where` is over the columns of both, and says how far apart in time rows may be.
+        `_<suffix>`; `where` is over the columns of both, and says how far apart in time rows may be. With
+        `rows`, a row meets the last so many rows of the other query instead, whatever their times.
 
         >>> import polars as pl
         >>> flows = Query(Stream("flows", pl.Schema({"tb": pl.Int64, "n": pl.Int64}), Ordered("tb", False)))
@@ -157,7 +158,7 @@ class Query:
         given = [on] if isinstance(on, (str, tuple)) else list(on or ())
         pairs = [_pair(part) for part in given]
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-        return Query(Join((self.node, other.node), how, keys, where, (suffix,)))
+        return Query(Join((self.node, other.node), how, keys, where, (suffix,), rows))
 
     def group_by(self, *keys: Key) -> Grouped:
         """Groups of rows with the same keys; one key may be a window or `time // n`."""

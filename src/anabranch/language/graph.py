@@ -13,6 +13,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
+from anabranch.language.alike import refuse_unlike
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
 from anabranch.language.join import JOINS, Join
 from anabranch.language.node import (
@@ -104,14 +105,14 @@ class Project(Node):
         object.__setattr__(self, "ordered", self._trace())
 
     def _trace(self) -> Ordered | None:
-        """The ordered attribute survives as itself, or scaled down as `time // 60`."""
+        """The ordered attribute survives as itself, in 64 bits, or scaled down as `time // 60`."""
         time = self.input.ordered
         if time is None:
             return None
         told = [time, *(time.by(near) for near in time.near if near.unit == time.unit)]
         for ordered in told:
             for column in self.columns:
-                if tumble_size(column.expression, ordered) == 1:
+                if tumble_size(_widened(column.expression, ordered), ordered) == 1:
                     return replace(ordered.then(column.name), near=tuple(self._near(ordered)))
         for ordered in told:
             for column in self.columns:
@@ -144,18 +145,7 @@ class Union(Node):
 
     def __post_init__(self) -> None:
         first = self.parts[0]
-        for number, part in enumerate(self.parts[1:], start=2):
-            if part.schema != first.schema:
-                differences = [
-                    f"'{name}' is {first.schema.get(name, 'missing')} in the first input and "
-                    f"{part.schema.get(name, 'missing')} in input {number}"
-                    for name in dict.fromkeys((*first.schema, *part.schema))
-                    if first.schema.get(name) != part.schema.get(name)
-                ] or [f"the columns stand in another order in input {number}"]
-                raise LanguageError(
-                    f"UNION needs inputs with the same columns: {'; '.join(differences)}. "
-                    "Select and cast the columns alike first."
-                )
+        refuse_unlike([part.schema for part in self.parts], sql=False)
         object.__setattr__(self, "schema", first.schema)
         object.__setattr__(self, "ordered", self._merge())
 
@@ -310,6 +300,14 @@ def tumble_size(expression: Expression, ordered: Ordered) -> int | None:
         case Call("//", (Column(name), Literal(int(size)))) if name == ordered.column and size > 0:
             return size
     return None
+
+
+def _widened(expression: Expression, ordered: Ordered) -> Expression:
+    """What is cast to 64 bits, if the time is a number: that changes none."""
+    match expression:
+        case Call("cast", (inner, Literal("int64" | "bigint" | "long"))) if not ordered.timestamps:
+            return inner
+    return expression
 
 
 def depth(node: Node) -> int:

@@ -22,6 +22,7 @@ from anabranch.language.node import (
 )
 
 JOINS = ("inner", "left", "right", "full", "semi", "anti")
+PLACE, SEEN = "__place", "__seen"
 FILTERING = ("semi", "anti")
 """Joins whose results are rows of the left input alone."""
 
@@ -41,6 +42,8 @@ class Join(Node):
     keys: tuple[tuple[Expression, ...], ...]
     predicate: Expression | None = None
     suffixes: tuple[str, ...] = ("right",)
+    rows: int | None = None
+    """Not by time: a row meets the last so many rows of the other input, in the order of both."""
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
@@ -50,7 +53,7 @@ class Join(Node):
         self._check_keys()
         object.__setattr__(self, "keys", self._comparable_keys())
         names = [name for known in self.names for name in known.values()]
-        require_distinct(names, "JOIN")
+        require_distinct([name for name in names if not name.startswith("__")], "JOIN")
         if self.predicate is not None:
             require_boolean(self.predicate, self.joined, "JOIN ON")
         schema = self.parts[0].schema if self.kind in FILTERING else self.joined
@@ -67,6 +70,23 @@ class Join(Node):
             raise LanguageError(
                 f"A {self.kind} join needs an equality between its two inputs; only an inner join does "
                 "without. Say which columns must be equal."
+            )
+        if self.rows is not None:
+            self._check_rows(self.rows)
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < 1:
+            raise LanguageError(f"A join within {rows} rows has no pairs: say 1 or more.")
+        times = [part.ordered for part in self.parts]
+        if len(times) != 2 or self.kind != "inner" or self.keys[0]:
+            raise LanguageError(
+                "A join within a number of rows is an inner join of two inputs, whose equalities stand "
+                "in its predicate."
+            )
+        if times[0] is None or times[1] is None or times[0].timestamps != times[1].timestamps:
+            raise LanguageError(
+                "A join within a number of rows needs inputs with ordered attributes that can be compared: "
+                "keep them in the select."
             )
 
     def _comparable_keys(self) -> tuple[tuple[Expression, ...], ...]:
@@ -125,6 +145,8 @@ class Join(Node):
 
     @functools.cached_property
     def _timing(self) -> tuple[Bounds, list[Expression]]:
+        if self.rows is not None:
+            return ((None, None), (None, None)), conjuncts(self.predicate)
         columns: dict[str, Telling] = {}
         for number, (part, names) in enumerate(zip(self.parts, self.names, strict=True)):
             time = part.ordered
@@ -156,6 +178,8 @@ class Join(Node):
     @property
     def bounded(self) -> bool:
         """Whether every row has a time after which it can meet no new one."""
+        if self.rows is not None:
+            return True
         if any(part.ordered is None for part in self.parts):
             return False
         pairs = (row[j] for i, row in enumerate(self.bounds) for j in range(len(row)) if i != j)
@@ -217,7 +241,39 @@ class Join(Node):
         groups = (" = ".join(map(str, group)) for group in zip(*self.keys, strict=True))
         pairs = " AND ".join(groups) or "TRUE"
         rest = "" if self.predicate is None else f" WHERE {self.predicate}"
-        return f"{self.kind.upper()} JOIN ON {pairs}{rest} AS {', '.join(self.suffixes)}"
+        within = "" if self.rows is None else f" WITHIN {self.rows} ROWS"
+        return f"{self.kind.upper()} JOIN{within} ON {pairs}{rest} AS {', '.join(self.suffixes)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered(Node):
+    """The rows of an input, numbered in the order of two; plans put it below joins that go by rows.
+
+    `PLACE` is the number of a row in its own input, `SEEN` how many of the other came before it.
+    """
+
+    input: Node
+    other: Node
+    first: bool
+    """Whether it is the first input of the join."""
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        added = {PLACE: pl.Int64(), SEEN: pl.Int64()}
+        object.__setattr__(self, "schema", pl.Schema({**self.input.schema, **added}))
+        time, other = self.input.ordered, self.other.ordered
+        assert time is not None
+        assert other is not None
+        clocks = tuple(dict.fromkeys((*time.clocks, *other.clocks)))
+        object.__setattr__(self, "ordered", Ordered(time.column, time.timestamps, clocks))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, self.other)
+
+    def __str__(self) -> str:
+        return f"NUMBER {'FIRST' if self.first else 'SECOND'}"
 
 
 def _shifted(unit: int, most: int, own: int) -> Steps:

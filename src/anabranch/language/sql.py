@@ -22,9 +22,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from anabranch.language.alike import refuse_unlike
+from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.dialect import Scope, StatementDialect, first_word, parse
-from anabranch.language.sql_from import From, all_of, conjuncts
+from anabranch.language.sql_from import From, conjuncts
 from anabranch.language.sql_refuse import refuse_clauses, refused_statement
 from anabranch.language.sql_select import Select
 from anabranch.language.text import translate
@@ -65,6 +67,7 @@ class _Reader:
                     )
                 parts = reader.query(tree.this), reader.query(tree.expression)
                 with self.scope.placed(tree.expression):
+                    refuse_unlike([part.node.schema for part in parts], sql=True)
                     return parts[0].union(parts[1])
             case exp.Subquery():
                 refuse_clauses(tree, self.scope, ("this", "with_"))

@@ -7,7 +7,6 @@ alone become a filter of that input, wherever that means the same.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +15,7 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import LanguageError, suggest
+from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.dialect import Inputs, Scope
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
@@ -105,9 +105,11 @@ class From:
             conditions += self._taken_from_where(name, keep=filled)
             if plain:
                 conditions += self._taken_from_where(name, alone=True)
+        rows, conditions = self._within_rows(conditions)
         rest: list[Expression] = []
         for part in conditions:
-            pair = meeting.pair(part)
+            # Where rows are counted, every row must be looked at, whatever its key
+            pair = meeting.pair(part) if rows is None else None
             if pair:
                 pairs.append(pair)
                 continue
@@ -125,9 +127,26 @@ class From:
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         parts = self.query.node, right.node
         with before.placed(tree.this):
-            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,)))
+            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,), rows))
         if kind in FILTERING:
             self.tables = known
+
+    def _within_rows(self, conditions: list[exp.Expr]) -> tuple[int | None, list[exp.Expr]]:
+        """The number of WITHIN_ROWS(n) among the conditions, and the others."""
+        found = [
+            part
+            for part in conditions
+            if isinstance(part, exp.Anonymous) and str(part.this).upper() == "WITHIN_ROWS"
+        ]
+        for part in found:
+            size = part.expressions[0] if len(part.expressions) == 1 else None
+            if not isinstance(size, exp.Literal) or not str(size.this).isdigit() or size.is_string:
+                raise self.reader.scope.error(
+                    "WITHIN_ROWS takes one number: how many of the other input's last rows a row meets.",
+                    part,
+                )
+            return int(size.this), [other for other in conditions if other not in found]
+        return None, conditions
 
     def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
         others = " and ".join(repr(other) for other in before.inputs.tables)
@@ -251,10 +270,3 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     if isinstance(tree, exp.And):
         return [*conjuncts(tree.this), *conjuncts(tree.expression)]
     return [tree]
-
-
-def all_of(conditions: list[Expression]) -> Expression | None:
-    """One condition that holds if all do."""
-    if not conditions:
-        return None
-    return functools.reduce(lambda left, right: Call("&", (left, right)), conditions)

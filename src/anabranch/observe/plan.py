@@ -89,6 +89,7 @@ def _subquery(told: Explanation, part: SubqueryPart) -> dict[str, Any]:
         "partitioning": list(subquery.partitioning),
         "terms": part.terms,
         "combines": subquery.combines,
+        "merger": subquery.merger or None,
         "sites": part.work.sites if part.work else told.sites,
         "inputs": [_edge(edge) for edge in part.edges],
         "reads": sorted(

@@ -30,7 +30,7 @@ from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import expand, locator, partition_of_locator
+from anabranch.routing.partition_map import distinct, expand, locator, partition_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -118,7 +118,7 @@ class WindowedAggregate(OneInput):
     def _update(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if delta is None:
             return self._results([])
-        known = state.probe(OPEN, np.unique(delta[LOCATOR].to_numpy()), moment.before)
+        known = state.probe(OPEN, distinct(delta[LOCATOR].to_numpy()), moment.before)
         merged = self.compact(OPEN, pl.concat([delta, *known])) if known else delta
         # A locator may bring a stranger along: only groups of this epoch have changed
         changed = merged.join(delta.select(self.grouping), on=self.grouping, how="semi",

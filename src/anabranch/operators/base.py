@@ -44,6 +44,8 @@ class Spread:
     terms: Sequence[pl.Series] | None = None
     placed: np.ndarray | int | None = None
     """The partition of each row, or of all of them, where it is known beforehand."""
+    scattered: bool = False
+    """Whether rows that meet nothing, for want of a key, may go anywhere."""
 
 
 class Operator(Protocol):

@@ -1,7 +1,7 @@
-"""Operators that see a group's rows in time order: histories (Flux) and count windows (StreamCloud).
+"""Operators that see a group's rows one after another: histories (Flux), count windows (StreamCloud).
 
-Rows wait until the watermark has passed them (table `pending`), so that the order is that of time and
-then of arrival, whatever the epochs were. Of each group the last k rows stay (table `kept`).
+In which order rows come, and when, is the merger's affair (`merger.py`). Every row of a group gets the next
+number; the last k of each group stay (table `kept`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import Groups, group, reduce
+from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import expand
+from anabranch.routing.partition_map import distinct, expand
+from anabranch.settings import TRANSPARENT
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
-PENDING, KEPT = "pending", "kept"
+KEPT = "kept"
 NUMBER = "__number"
 _FRESH = "__fresh"
 MAX_EXPANDED = 4_000_000
@@ -41,9 +43,10 @@ class OrderedAggregate(OneInput):
 
     combines = False
 
-    def __init__(self, node: Aggregate | History) -> None:
+    def __init__(self, node: Aggregate | History, merger: str = TRANSPARENT) -> None:
         assert node.input.ordered
         self.node = node
+        self.merge = MERGES[merger]
         self.stamps = node.input.ordered.timestamps
         self.span = NEVER
         self.partials = partials_for(node.aggregates)
@@ -60,30 +63,21 @@ class OrderedAggregate(OneInput):
             {key.name: own for key, own in zip(self.node.keys, self.keys, strict=True)}
         )
         frame = frame.with_columns(rows.select(self.payload).get_columns())
-        frame = frame.with_columns((pl.col(TIME) + 1).alias(DUE))
         return add_locator(frame, self.keys, spread)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        ready: list[pl.DataFrame] = []
-        if moment.after is not None:
-            ready = state.due(PENDING, moment.before, moment.after)
-        if frame is not None:
-            rows = frame.wide()
+        rows = None if frame is None else frame.wide()
+        if rows is not None:
             state.groups = rows[LOCATOR].n_unique()
-            passed = pl.lit(False) if moment.after is None else pl.col(DUE) <= moment.after
-            state.append(PENDING, sort_by_locator(rows.filter(~passed)))
-            ready.append(rows.filter(passed).select(rows.columns))
-        ready = [part for part in ready if part.height]
-        if not ready:
-            return no_results(self.node.schema)
-        return self._take(pl.concat([part.select(ready[0].columns) for part in ready]), state)
+        ready = self.merge(rows, state, moment)
+        return no_results(self.node.schema) if ready is None else self._take(ready, state)
 
     def _take(self, ready: pl.DataFrame, state: SiteState) -> pl.DataFrame:
-        """The results of rows whose turn has come."""
-        locators = np.unique(ready[LOCATOR].to_numpy())
+        """The results of rows whose turn has come, in their order."""
+        locators = distinct(ready[LOCATOR].to_numpy())
         fresh = ready.with_columns(
             pl.lit(NEVER, pl.Int64).alias(DUE),
             pl.lit(0, pl.Int64).alias(NUMBER),
@@ -93,8 +87,9 @@ class OrderedAggregate(OneInput):
             part.with_columns(pl.lit(False).alias(_FRESH)).select(fresh.columns)
             for part in state.probe(KEPT, locators, None)
         ]
-        groups = self._in_order(pl.concat([fresh, *known]))
-        groups = self._numbered(groups)
+        # Grouping keeps rows of a group as they come: old ones by their numbers, then the new ones
+        older = [pl.concat(known).rechunk().sort(NUMBER)] if known else []
+        groups = self._numbered(group(pl.concat([*older, fresh]), self.keys))
         rows, starts = groups.rows, groups.starts
         ids = groups.ids()
         ends = np.append(starts[1:], rows.height)
@@ -102,14 +97,6 @@ class OrderedAggregate(OneInput):
         lasting = is_fresh & (np.arange(rows.height) >= ends[ids] - self.rows)
         state.append(KEPT, rows.filter(pl.Series(lasting)).drop(_FRESH))
         return self._results(rows, starts[ids], is_fresh)
-
-    def _in_order(self, rows: pl.DataFrame) -> Groups:
-        """Groups whose rows are in the order of time, then of arrival."""
-        groups = group(rows, self.keys)
-        order = np.lexsort(
-            (groups.rows[SEQ].to_numpy(), groups.rows[TIME].to_numpy(), groups.ids())
-        )
-        return Groups(groups.rows[order], groups.starts)
 
     def _numbered(self, groups: Groups) -> Groups:
         """Every row with its number in its group since the beginning of the run."""
@@ -152,8 +139,14 @@ class OrderedAggregate(OneInput):
             result = rows.select(LOCATOR, *self.payload)[at].with_columns(values.get_columns())
         else:
             pairs = {own: key.name for key, own in zip(self.node.keys, self.keys, strict=True)}
-            time = rows[TIME].to_numpy()
-            bounds = pl.DataFrame({START: time[low], END: time[at]})
+            # By time, also where the merger does not put rows in its order
+            time = members[TIME].to_numpy()
+            bounds = pl.DataFrame(
+                {
+                    START: np.minimum.reduceat(time, starts),
+                    END: np.maximum.reduceat(time, starts),
+                }
+            )
             stamped = bounds.select(as_time(pl.all(), self.stamps)).get_columns()
             keys = rows.select(LOCATOR, *self.keys)[at].rename(pairs)
             result = keys.with_columns(*stamped, *values.get_columns())
@@ -162,7 +155,7 @@ class OrderedAggregate(OneInput):
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         if table == PENDING:
             return sort_by_locator(rows)
-        groups = self._in_order(rows)
+        groups = group(rows.rechunk().sort(NUMBER), self.keys)
         ends = np.append(groups.starts[1:], rows.height)[groups.ids()]
         lasting = np.arange(rows.height) >= ends - self.rows
         return groups.rows.filter(pl.Series(lasting))

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.language.expression import Call, Expression, Named, columns_of, to_polars
+from anabranch.language.bounds import all_of
+from anabranch.language.expression import Named, columns_of, to_polars
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
@@ -25,10 +26,12 @@ from anabranch.operators.base import (
     add_locator,
     time_of,
 )
+from anabranch.operators.due import due_times, span_of
 from anabranch.operators.meeting import Meeting, Side, meet
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import distinct
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -69,11 +72,11 @@ class SymmetricJoin:
         shown = [name for name in node.schema if wanted is None or name in wanted]
         self.schema = pl.Schema({name: node.schema[name] for name in shown})
         read = {name for condition in node.residual for name in columns_of(condition)}
-        self.condition = _all_of(node.residual)
+        self.condition = all_of(node.residual)
         self.inlets = tuple(
             self._inlet(number, {*shown, *read}, read) for number in range(len(node.parts))
         )
-        self.span = self._span()
+        self.span = span_of(node)
 
     def _inlet(self, number: int, wanted: set[str], read: set[str]) -> JoinInput:
         names = self.node.names[number]
@@ -82,21 +85,6 @@ class SymmetricJoin:
         compared = tuple(own for own in payload if names[own] in read)
         identity = (*(key.name for key in keys), TIME, *compared)
         return JoinInput(number, keys, payload, {own: names[own] for own in payload}, identity)
-
-    def _span(self) -> int:
-        """State rows of one segment: not more than half of how long they are kept apart."""
-        if not self.node.bounded:
-            return NEVER
-        bounds = self.node.bounds
-        size = len(bounds)
-        reach = max(
-            (bounds[i][j] or 0) + (bounds[j][i] or 0)
-            for i in range(size)
-            for j in range(size)
-            if i != j
-        )
-        units = [part.ordered.unit or 1 for part in self.node.parts if part.ordered]
-        return max(1, reach // 2, *units)
 
     # -- split side -------------------------------------------------------------------------------
 
@@ -108,26 +96,14 @@ class SymmetricJoin:
             time = pl.zeros(rows.height, pl.Int64, eager=True)
         else:
             time = time_of(rows, ordered) * (ordered.unit or 1)
-        due = self._due(input, time.to_numpy())
+        due = due_times(self.node, input, time.to_numpy())
         columns = [time.alias(TIME), pl.Series(DUE, due), *rows.select(inlet.payload).get_columns()]
         frame = frame.with_columns(columns)
-        frame = add_locator(frame, [key.name for key in inlet.keys], spread)
-        if input in self.preserved:
-            return frame
-        return frame.drop_nulls([key.name for key in inlet.keys])
-
-    def _due(self, number: int, time: np.ndarray) -> np.ndarray:
-        """The watermark of the streams from which on no row can come that a row of this time meets."""
-        due = np.full(len(time), -NEVER)
-        for other, part in enumerate(self.node.parts):
-            if other == number:
-                continue
-            most = self.node.bounds[number][other]
-            if most is None or part.ordered is None or part.ordered.unit is None:
-                return np.full(len(time), NEVER)
-            reached = (time + most) // part.ordered.unit + 1
-            due = np.maximum(due, part.ordered.source_time(reached))
-        return due
+        names = [key.name for key in inlet.keys]
+        frame = add_locator(frame, names, spread)
+        if input not in self.preserved:
+            return frame.drop_nulls(names)
+        return _scattered(frame, names, spread.partitions) if spread.scattered else frame
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
@@ -203,7 +179,7 @@ class SymmetricJoin:
         yield from self._alone(inlet, rows.filter(pl.Series(record.met[0] & new)))
         old = rows.filter(pl.Series(record.met[0] & ~new))
         if old.height:
-            locators = np.unique(old[LOCATOR].to_numpy())
+            locators = distinct(old[LOCATOR].to_numpy())
             before = state.probe(inlet.met, locators, moment.before)
             yield from self._alone(inlet, _without(old, before, inlet))
 
@@ -236,20 +212,24 @@ class SymmetricJoin:
         )
 
     def _keep(self, inlet: JoinInput, record: _Record, state: SiteState, upto: int | None) -> None:
-        rows = record.fresh(inlet.number)
+        marked = bool(self.preserved) or self.node.kind in FILTERING
+        rows = record.fresh(inlet.number) if marked else record.arrived[inlet.number]
         if rows is not None:
             lasting = rows if upto is None else rows.filter(pl.col(DUE) > upto)
             if self.node.kind in FILTERING and inlet.number == 0:
                 lasting = lasting.filter(~pl.col(MET))
             state.append(
-                inlet.table, lasting if inlet.number in self.preserved else lasting.drop(MET)
+                inlet.table,
+                lasting if inlet.number in self.preserved else lasting.drop(MET, strict=False),
             )
         if inlet.number in self.preserved or (self.node.kind == "semi" and inlet.number == 0):
             for met in record.met_before(inlet):
                 state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        return sort_by_locator(rows)
+        # A row that meets others in many epochs is told of once
+        told = table in {inlet.met for inlet in self.inlets}
+        return sort_by_locator(rows.unique() if told else rows)
 
 
 @dataclass
@@ -288,7 +268,19 @@ class _Record:
         if not old.any():
             return []
         rows = self.meeting.rows[inlet.number].filter(pl.Series(old))
+        if MET in rows.columns:
+            # Those that met something in their own epoch say so themselves
+            rows = rows.filter(~pl.col(MET).fill_null(False))
         return [rows.select(LOCATOR, DUE, *inlet.identity).unique(maintain_order=True)]
+
+
+def _scattered(frame: pl.DataFrame, keys: list[str], partitions: int) -> pl.DataFrame:
+    """The rows without a key in turn on all partitions: else they would all come to one."""
+    if not any(frame[key].null_count() for key in keys):
+        return frame
+    turns = (pl.int_range(pl.len(), dtype=pl.UInt64) % partitions) * (1 << 48)
+    keyless = pl.any_horizontal(pl.col(key).is_null() for key in keys)
+    return frame.with_columns(pl.when(keyless).then(turns).otherwise(LOCATOR).alias(LOCATOR))
 
 
 def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:
@@ -300,10 +292,3 @@ def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) ->
         pl.concat([part.select(on) for part in known]), on=on, how="anti", nulls_equal=True,
         maintain_order="left",
     )  # fmt: skip
-
-
-def _all_of(conditions: Sequence[Expression]) -> Expression | None:
-    whole: Expression | None = None
-    for condition in conditions:
-        whole = condition if whole is None else Call("&", (whole, condition))
-    return whole

@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
-from anabranch.routing.partition_map import expand
+from anabranch.routing.partition_map import changes, distinct, expand
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import LOCATOR
 
@@ -38,8 +38,7 @@ class Side:
     def locators(self) -> np.ndarray:
         if self.arrived is None:
             return np.empty(0, dtype=np.uint64)
-        found: np.ndarray = np.unique(self.arrived[LOCATOR].to_numpy())
-        return found
+        return distinct(self.arrived[LOCATOR].to_numpy())
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def meet(
 ) -> Meeting | None:
     """Where rows of this epoch meet others; None if they do nowhere."""
     own = [side.locators() for side in sides]
-    asked = np.unique(np.concatenate(own))
+    asked = distinct(np.concatenate(own))
     known: dict[int, list[pl.DataFrame]] = {}
     for number in _order(sides, own, asked, state):
         others = [locators for other, locators in enumerate(own) if other != number]
@@ -190,16 +189,20 @@ def _meeting(
             number = pl.int_range(side.arrived.height, eager=True).alias(_ORIGIN)
             parts.append(side.arrived.with_columns(number))
         names = parts[-1].columns
+        # Of two inputs, what was looked up is all asked for: nothing has been left out since
+        sure = len(old) if len(sides) == 2 else 0
         parts = [
-            part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
-            for part in parts
+            part.select(names)
+            if place < sure
+            else part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
+            for place, part in enumerate(parts)
         ]
         # Sorting keeps the order of equals: the remembered ones stay before the new
         whole = sort_by_locator(pl.concat(parts))
         where = whole[_ORIGIN].to_numpy()
-        locators = whole[LOCATOR].to_numpy()
-        start.append(np.searchsorted(locators, asked, side="left"))
-        end.append(np.searchsorted(locators, asked, side="right"))
+        # Every input has every locator that is asked for: they begin where the locator changes
+        start.append(np.flatnonzero(changes(whole[LOCATOR].to_numpy())))
+        end.append(np.append(start[-1][1:], whole.height))
         fresh = np.append(0, np.cumsum(where >= 0))
         middle.append(end[-1] - (fresh[end[-1]] - fresh[start[-1]]))
         rows.append(whole.drop(_ORIGIN))

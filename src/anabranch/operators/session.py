@@ -28,6 +28,7 @@ from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
@@ -116,7 +117,7 @@ class SessionAggregate(OneInput):
         due = [part for part in due if part.height]
         if not due:
             return empty
-        locators = np.unique(np.concatenate([part[LOCATOR].to_numpy() for part in due]))
+        locators = distinct(np.concatenate([part[LOCATOR].to_numpy() for part in due]))
         near = state.probe(OPEN, locators, moment.after)
         if later is not None:
             known = pl.Series(np.isin(later[LOCATOR].to_numpy(), locators))

@@ -41,6 +41,7 @@ from anabranch.language.graph import (
     Stream,
     Union,
 )
+from anabranch.language.join import Numbered
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
@@ -96,13 +97,17 @@ def need_of(name: str, node: Node) -> NodeNeed:
             traced = trace(node.input)
             keys = [_trace_term(key.expression, traced) for key in node.keys]
             return NodeNeed(name, "aggregate", _aligned(keys, traced))
+        case Numbered():
+            return NodeNeed(name, "aggregate", _aligned([], trace(node.input)))
         case Join():
             return join_need(name, node.parts, node.keys)
     return NodeNeed(name, "stateless", {})
 
 
-def counted_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
+def counted_keys(node: Aggregate | History | Join | Numbered) -> tuple[tuple[Expression, ...], ...]:
     """The keys whose terms count, over each input of the node, in the order of the need's terms."""
+    if isinstance(node, Numbered):
+        return ((), ())
     if isinstance(node, Join):
         sides = [trace(part) for part in node.parts]
         groups = zip(*node.keys, strict=True)
@@ -112,8 +117,10 @@ def counted_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ..
     return (tuple(key.expression for key in node.keys if _trace_term(key.expression, traced)),)
 
 
-def all_keys(node: Aggregate | History | Join) -> tuple[tuple[Expression, ...], ...]:
+def all_keys(node: Aggregate | History | Join | Numbered) -> tuple[tuple[Expression, ...], ...]:
     """All keys over each input of the node, also those that do not count."""
+    if isinstance(node, Numbered):
+        return ((), ())
     if isinstance(node, Join):
         return node.keys
     return (tuple(key.expression for key in node.keys),)
@@ -178,6 +185,8 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
         case Aggregate():
             # The window's own columns are functions of time at best: they do not count anyway
             return _compute(node.keys, inputs[0])
+        case Numbered():
+            return inputs[0]
         case History():
             return {stream: dict(columns) for stream, columns in inputs[0].items()}
         case Join():

@@ -6,7 +6,7 @@ from anabranch.errors import PlanningError
 from anabranch.partitioning.lattice import is_function_of
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import all_keys, need_of
-from anabranch.plan.subquery import BY_LANE, EVENLY, Plan, Stateful, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Plan, Stateful, Subquery
 
 
 def check_plan(plan: Plan) -> None:
@@ -30,6 +30,8 @@ def _check_terms(subquery: Subquery) -> None:
     """Rows that agree on the keys must agree on what they are sent by."""
     if not isinstance(subquery.node, Stateful):
         return
+    if subquery.spread == IN_GRID and any(all_keys(subquery.node)):
+        _refuse(subquery, "has rows sent to a grid, whatever their keys")
     if subquery.spread == EVENLY:
         _refuse(subquery, "has rows sent to it evenly, whatever their group")
     for keys, terms in zip(all_keys(subquery.node), subquery.terms, strict=True):
@@ -44,7 +46,11 @@ def _check_terms(subquery: Subquery) -> None:
 def _check_home(plan: Plan, subquery: Subquery) -> None:
     """What another's exchange is partitioned by must suit it too: its rows lie as they came there."""
     node, home = subquery.node, plan.subqueries[subquery.home]
-    if not isinstance(node, Stateful) or home is subquery or home.central:
+    if not isinstance(node, Stateful) or home is subquery:
+        return
+    if home.spread == IN_GRID:
+        _refuse(subquery, f"runs in the grid of '{home.name}'")
+    if home.central:
         return
     if not compatible(plan.sets[home.name], need_of(subquery.name, node)):
         _refuse(subquery, f"runs on the partitions of '{home.name}', which do not suit it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Aggregate, History, Join
+from anabranch.language.join import PLACE, SEEN, Numbered
 from anabranch.language.window import CountWindow
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.partials import SEQ
@@ -40,6 +41,9 @@ def _reads(subquery: Subquery, above: set[str]) -> list[set[str]]:
     """What a subquery reads of each input, if this is wanted of it."""
     if isinstance(subquery.node, Join):
         return _joined(subquery.node, above)
+    if isinstance(subquery.node, Numbered):
+        times = [{part.ordered.column, SEQ} for part in subquery.node.inputs if part.ordered]
+        return [times[0] | (above & {*subquery.node.input.schema}), times[1]]
     if isinstance(subquery.node, (Aggregate, History)):
         return [reads_of(subquery.node) | ({SEQ} if needs_order(subquery.node) else set())]
     return [needed(steps_of(subquery.node), above - {SEQ}) | (above & {SEQ})]
@@ -52,7 +56,8 @@ def _joined(node: Join, above: set[str]) -> list[set[str]]:
     for part, names, keys in zip(node.parts, node.names, node.keys, strict=True):
         found = {own for own, shown in names.items() if shown in wanted}
         found |= {name for key in keys for name in columns_of(key)}
-        reads.append(found | ({part.ordered.column} if part.ordered else set()))
+        time = {part.ordered.column} if part.ordered else set()
+        reads.append(found | ({PLACE, SEEN} if node.rows is not None else time))
     return reads
 
 
@@ -71,8 +76,8 @@ def reads_of(node: Aggregate | History) -> set[str]:
 
 def needs_order(node: Stateful) -> bool:
     """Whether the operator depends on the order of rows beyond their time."""
-    if isinstance(node, Join):
-        return False
+    if isinstance(node, (Join, Numbered)):
+        return isinstance(node, Numbered)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return True
     return ordered_by_time(partials_for(node.aggregates))

@@ -18,10 +18,14 @@ from anabranch.plan.rules.absorb_unions import absorb_unions
 from anabranch.plan.rules.exchange_each import exchange_each
 from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
 from anabranch.plan.rules.gather_results import gather_results
+from anabranch.plan.rules.lay_grids import lay_grids
+from anabranch.plan.rules.merge_joins import merge_joins
+from anabranch.plan.rules.number_rows import number_rows
 from anabranch.plan.rules.push_selections import push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
-from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan, Subquery
+from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery, needs_merger
+from anabranch.settings import TRANSPARENT
 
 Rule: TypeAlias = Callable[[Draft, Aims], Draft]
 
@@ -30,8 +34,14 @@ RULES: tuple[Rule, ...] = (
     push_selections,
     # After the selections, which may stand on a union, and before anything asks who reads whom.
     absorb_unions,
+    # Before operators have exchanges: there is one less to place.
+    merge_joins,
+    # What it adds wants exchanges too.
+    number_rows,
     # The plan that is right whatever the partitioning: the rules below only save exchanges.
     exchange_each,
+    # Its exchange is its own: the rules after this one leave it alone.
+    lay_grids,
     # Before fusing, which takes exchanges as they are.
     push_suited,
     fuse_neighbours,
@@ -46,14 +56,14 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
     # Every site works on the whole query; rows are exchanged before each stateful operator.
     "query": [rule for rule in RULES if rule not in (push_suited, fuse_neighbours)],
     # Every operator, stateless ones too, has sites of its own.
-    "operator": [exchange_each, split_aggregates, gather_results],
+    "operator": [number_rows, exchange_each, lay_grids, split_aggregates, gather_results],
 }
 
 
 def compile_queries(
     streams: Mapping[str, Stream], queries: Mapping[str, Node], lateness: Mapping[str, int],
     allow_unbounded: bool, whole: Collection[str] = (), aims: Aims = PLAIN,
-    strategy: str = "subquery",
+    strategy: str = "subquery", merge: str = TRANSPARENT,
 ) -> Plan:  # fmt: skip
     """The plan of a query set; streams that no query reads are left out.
 
@@ -73,6 +83,7 @@ def compile_queries(
             component=components[min(streams_of(part.node))],
             columns=tuple(tuple(sorted(names)) for names in read[part.name]),
             wanted=tuple(sorted(wanted.get(part.name, ()))),
+            merger=merge if needs_merger(part.node) else "",
         )
         for part in _levelled(made)
     }
@@ -149,9 +160,14 @@ def _identity(
     """What a checkpoint of the plan belongs to."""
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
     identity |= {f"query {name}": node.signature for name, node in queries.items()}
+    # With another merger, rows held back would be lost, or rows to come be earlier than rows kept
+    identity |= {
+        f"merger of {name}": part.merger for name, part in subqueries.items() if part.merger
+    }
     return identity | {
         f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
         f"{', in lanes' if part.spread == BY_LANE else ''}"
+        f"{', in a grid' if part.spread == IN_GRID else ''}"
         for name, part in subqueries.items()
         if part.stateful
     }

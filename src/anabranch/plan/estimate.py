@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.graph import Node, Stream, Union, streams_of
+from anabranch.language.graph import Join, Node, Stream, Union, streams_of
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
@@ -78,6 +78,13 @@ def _width(rows: pl.DataFrame) -> float:
     return rows.drop(own).estimated_size() / max(1, rows.height)
 
 
+PAIRED_ROWS = 1_000
+"""Rows of each input that a join without equal keys is tried with."""
+
+MOST_RESULTS = 1_000_000
+"""Results of an operator over a sample that are waited for."""
+
+
 @dataclass
 class _Evaluator:
     """Runs nodes over whole samples, each node once."""
@@ -101,12 +108,24 @@ class _Evaluator:
         below = [self.rows(part) for part in node.inputs]
         if not isinstance(node, Stateful):
             return apply(steps_of(node), below[0])
-        operator = operator_of(node)
+        wanted = None
+        if isinstance(node, Join):
+            # A sample has only the columns that are read
+            sides = zip(node.names, below, strict=True)
+            wanted = {shown for names, rows in sides for own, shown in names.items() if own in rows}
+            if not node.keys[0]:
+                # Every row meets every row: of a whole sample there would be far too many
+                below = [rows.head(PAIRED_ROWS) for rows in below]
+        operator = operator_of(node, wanted)
         state = SiteState(place("."), (), [(0, 1)])
         taken = [operator.intake(rows, Spread(1), number) for number, rows in enumerate(below)]
         frames = [Frame(rows) if rows.height else None for rows in taken]
-        made = operator.advance(frames, state, Moment(None, END_OF_TIME))
-        return _numbered(pl.concat([*made, no_results(node.schema)]))
+        made: list[pl.DataFrame] = []
+        for results in operator.advance(frames, state, Moment(None, END_OF_TIME)):
+            made.append(results)
+            if sum(part.height for part in made) > MOST_RESULTS:
+                break  # very many, then; how many does not matter for a plan
+        return _numbered(pl.concat(made) if made else no_results(node.schema))
 
 
 def _numbered(rows: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,9 @@ from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.words import length, operator_words, steps_words
+from anabranch.plan.subquery import IN_GRID
+from anabranch.plan.words import length, merger_words, operator_words, steps_words
+from anabranch.routing.grid import choose_grid
 
 BASES = {ASSUMED: "assumed", SAMPLED: "from a sample", COUNTED: "counted by the run"}
 
@@ -143,6 +145,8 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
     yield from _wrapped(f"{part.partitioned}: {_where(told, part)}", "    ")
     for edge in part.edges:
         yield from _wrapped(f"reads {_edge(part, edge, verbose)}", "    ")
+    if subquery.merger:
+        yield from _wrapped(merger_words(subquery.merger), "    ")
     if part.work is None:
         if part.expected is not None:
             yield from _wrapped(f"yields {_figures(part.expected, None)}", "    ")
@@ -162,6 +166,8 @@ def _where(told: Explanation, part: SubqueryPart) -> str:
         return f"on the partitions of {part.subquery.home}"
     if part.single:
         return "all rows go to one site"
+    if part.subquery.spread == IN_GRID:
+        return f"{choose_grid(told.sites, *part.subquery.weights)} cells, one on each site"
     sites = part.work.sites if part.work else told.sites
     return f"{several(told.partitions, 'partition')} on {several(sites, 'site')}"
 

@@ -13,7 +13,7 @@ from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
 from anabranch.plan.measured import Measured, Work
-from anabranch.plan.subquery import Output, Path, StreamPlan, Subquery
+from anabranch.plan.subquery import IN_GRID, Output, Path, StreamPlan, Subquery
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,15 @@ class SubqueryPart:
     def partitioned(self) -> str:
         if self.terms:
             return f"partitioned by {self.terms}"
+        if self.subquery.spread == IN_GRID:
+            return "every row meets every row in a grid"
         return "a single group" if self.single else "spread evenly"
 
     @property
     def sent(self) -> str:
         """How an exchange brings rows to it."""
+        if self.subquery.spread == IN_GRID:
+            return "to several cells"
         return f"by {self.terms}" if self.terms else "to one site" if self.single else "evenly"
 
 

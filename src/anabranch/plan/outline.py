@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anabranch.language.graph import Aggregate, History, Node, Union
 from anabranch.plan.draft import Draft
-from anabranch.plan.subquery import BY_LANE, BY_TERMS, EVENLY, Gather, Path, Plan, Subquery
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, EVENLY, IN_GRID, Gather, Path, Plan, Subquery
 
 
 def outline(plan: Plan | Draft) -> str:
@@ -29,7 +29,8 @@ def _subquery(part: Subquery) -> str:
     placed = ""
     if part.home:
         by = " = ".join(f"({', '.join(map(str, terms))})" for terms in part.terms)
-        how = {EVENLY: " evenly", BY_LANE: f" by lanes {by}", BY_TERMS: f" by {by}"}[part.spread]
+        how = {EVENLY: " evenly", BY_LANE: f" by lanes {by}", BY_TERMS: f" by {by}",
+               IN_GRID: " in a grid"}[part.spread]  # fmt: skip
         placed = f"{how}{'' if part.home == part.name else f' with {part.home}'}"
     split = ", sub-aggregated" if part.combines else ""
     level = f", level {part.level}" if part.level else ""

@@ -25,21 +25,26 @@ from anabranch.language.graph import (
     Ordered,
     Project,
 )
+from anabranch.language.join import Numbered
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.numbering import Numbering
 from anabranch.operators.passing import Passing
+from anabranch.operators.product import Product
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
+from anabranch.settings import TRANSPARENT
 
-Stateful: TypeAlias = Aggregate | History | Join
+Stateful: TypeAlias = Aggregate | History | Join | Numbered
 
-EVENLY, BY_TERMS, BY_LANE = "evenly", "terms", "lane"
-"""How rows are spread over partitions: in turn, by the hash of terms, or as the stream comes."""
+EVENLY, BY_TERMS, BY_LANE, IN_GRID = "evenly", "terms", "lane", "grid"
+"""How rows are spread over partitions: in turn, by the hash of terms, as the stream comes, or each to
+several, so that all rows of two inputs meet."""
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,14 @@ class Subquery:
     """What it reads of each input; the arrival number too, if it depends on the order of rows."""
     wanted: tuple[str, ...] | None = None
     """What is read of its results; None: all."""
+    merger: str = ""
+    """How the rows of its senders are brought together; empty if it does not matter to the operator."""
+    weights: tuple[float, float] = (1.0, 1.0)
+    """How many rows come to its first two inputs, one against the other, as far as that is known."""
 
     @property
     def inputs(self) -> int:
-        return len(self.node.inputs) if isinstance(self.node, Join) else 1
+        return len(self.node.inputs) if isinstance(self.node, (Join, Numbered)) else 1
 
     @property
     def stateful(self) -> bool:
@@ -133,7 +142,7 @@ class Subquery:
     @functools.cached_property
     def operator(self) -> Operator:
         if isinstance(self.node, Stateful):
-            return operator_of(self.node, self.wanted)
+            return operator_of(self.node, self.wanted, self.merger or TRANSPARENT)
         return Passing(self.columns[0], steps_of(self.node), self.node.schema)
 
     @property
@@ -155,15 +164,31 @@ class Subquery:
         The inputs of a join have each their own: its rows are due by that of the streams.
         """
         ordered = None if isinstance(self.node, Join) else self.node.inputs[0].ordered
+        if isinstance(self.node, Numbered):
+            ordered = self.node.ordered
         return ordered.watermark(source) if ordered else source
 
 
-def operator_of(node: Stateful, wanted: Collection[str] | None = None) -> Operator:
-    """What does the work of a stateful node, if these of its columns are wanted."""
+def needs_merger(node: Node) -> bool:
+    """Whether the results depend on the order in which rows come."""
+    return isinstance(node, (History, Numbered)) or (
+        isinstance(node, Aggregate) and isinstance(node.window, CountWindow)
+    )
+
+
+def operator_of(
+    node: Stateful, wanted: Collection[str] | None = None, merger: str = TRANSPARENT
+) -> Operator:
+    """What does the work of a stateful node, if these of its columns are wanted.
+
+    The merger is for those that need one.
+    """
+    if isinstance(node, Numbered):
+        return Numbering(node, wanted, merger)
     if isinstance(node, Join):
-        return SymmetricJoin(node, wanted)
+        return SymmetricJoin(node, wanted) if node.keys[0] else Product(node, wanted)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
-        return OrderedAggregate(node)
+        return OrderedAggregate(node, merger)
     if isinstance(node.window, SessionGap):
         return SessionAggregate(node)
     return WindowedAggregate(node)

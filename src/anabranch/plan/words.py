@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Join, Node
+from anabranch.language.join import Numbered
 from anabranch.language.window import (
     UNITS,
     CountWindow,
@@ -18,6 +19,7 @@ from anabranch.language.window import (
 )
 from anabranch.operators.stateless import Step, Where
 from anabranch.partitioning.term import text_of
+from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
 LONG = 60
 """Computed columns that take more are shown by their name alone, unless everything is asked for."""
@@ -41,13 +43,47 @@ def title_words(node: Node) -> str:
         case History():
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"
+        case Numbered():
+            return "rows numbered in the order of both inputs"
         case Join():
             groups = zip(*node.keys, strict=True)
             pairs = " and ".join(" = ".join(map(text_of, group)) for group in groups)
-            return f"{node.kind} join on {pairs}"
+            if node.rows is not None:
+                return (
+                    f"inner join of every row with the last {node.rows:,} rows of the other input"
+                )
+            ways = "" if len(node.parts) == 2 else f" of {len(node.parts)} inputs"
+            return f"{node.kind} join{ways}{f' on {pairs}' if pairs else ''}{_apart(node)}"
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
         str(node), str(node)
     )
+
+
+def _apart(node: Join) -> str:
+    """How far apart in time rows may be that meet, for two inputs."""
+    first, second = (part.ordered for part in node.parts[:2])
+    if len(node.parts) != 2 or first is None or second is None:
+        return ""
+    names = [names[time.column] for names, time in zip(node.names, (first, second), strict=True)]
+    after, before = node.bounds[0][1], node.bounds[1][0]
+    if after is None and before is None:
+        return ", however far apart"
+    limits = [
+        f"at most {length(most, first.timestamps)} {way}"
+        if most >= 0
+        else f"at least {length(-most, first.timestamps)} {other}"
+        for most, way, other in ((after, "later", "earlier"), (before, "earlier", "later"))
+        if most is not None
+    ]
+    return f", {names[1]} {' and '.join(limits)} than {names[0]}"
+
+
+def merger_words(merger: str) -> str:
+    """How an operator that depends on the order of rows gets them."""
+    return {
+        TRANSPARENT: "transparent merger: rows by time, once the watermark has passed them",
+        BEST_EFFORT: "best-effort merger: rows as they come, so results may differ from run to run",
+    }[merger]
 
 
 def keys_words(node: Aggregate | History) -> str:

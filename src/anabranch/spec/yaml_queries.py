@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from anabranch.language.alike import refuse_unlike
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.expression import Expression
 from anabranch.language.text import read_expression, read_named
@@ -66,6 +67,7 @@ def _input(session: Session, need: Need, entry: Entry, fields: Mapping[str, Entr
     parts = [_read(session, need, part) for part in fields["union"].items()]
     if len(parts) < 2:
         raise fields["union"].error("a union needs two inputs or more: union: [a, b].")
+    refuse_unlike([part.node.schema for part in parts], sql=True)
     return parts[0].union(*parts[1:])
 
 

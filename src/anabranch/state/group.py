@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import intersect, ranges, sort_locators
+from anabranch.routing.partition_map import distinct, intersect, ranges, sort_locators
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -45,8 +45,11 @@ class SiteState:
     refs: Sequence[SegmentRef]
     owned: Ranges
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
+    compared: int = 0
+    """Pairs of rows that a join looked at."""
     warnings: list[str] = field(default_factory=list)
     """What the operator has to say about its input."""
 
@@ -94,6 +97,12 @@ class SiteState:
         """Adds rows, sorted by locator, to the state of the next epoch."""
         if rows.height:
             self.new.setdefault(table, []).append(rows)
+
+    def expire(self, table: str, upto: int) -> None:
+        """Gives back segments whose rows were all due by then, where no watermark tells that."""
+        for ref, wanted in self._mine(table):
+            if ref.max_due <= upto:
+                self.expired.append(Masked(ref.file, ref.batch, tuple(wanted)))
 
     def write(self, name: Callable[[str], str], span: int, fsync: bool) -> list[SegmentRef]:
         """Writes what was appended as segments, one per class of due times."""
@@ -154,7 +163,7 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
     if high - low >= MAX_CLASSES:
         # Very many open windows: neighbouring ones share a segment
         classes = (classes - low) * MAX_CLASSES // (high - low + 1)
-    return [rows.filter(pl.Series(classes == number)) for number in np.unique(classes).tolist()]
+    return [rows.filter(pl.Series(classes == number)) for number in distinct(classes).tolist()]
 
 
 def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> tuple[Ranges, int]:

@@ -14,6 +14,11 @@ from anabranch.errors import StateError
 from anabranch.state.segment import SegmentRef
 
 FORMAT_VERSION = 1
+ASKED_WITH = {
+    "merger of ": "setting merge",
+    "partitioning of ": "strategy, central, permit() and partitioned_by",
+}
+"""What a query set can be run with in several ways, of which a checkpoint keeps to one."""
 
 
 class StreamRecord(msgspec.Struct, kw_only=True):
@@ -38,6 +43,8 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
 
     sites: list[int]
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
+    grid: list[int] = msgspec.field(default_factory=list)
+    """The cells of each band, if its rows meet in a grid."""
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0
@@ -116,14 +123,14 @@ def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
 def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
     """Raises StateError if a manifest belongs to another query set; `what` names it."""
     found = differences(manifest.identity, asked)
-    otherwise = [text for text in found if text.startswith("partitioning of ")]
-    if found and found == otherwise:
+    others = [text for text in found if not text.startswith(tuple(ASKED_WITH))]
+    if found and not others:
+        kind = next(kind for kind in ASKED_WITH if found[0].startswith(kind))
         raise StateError(
-            f"{what} was started with another partitioning: {'; '.join(found)}. Give the same strategy, "
-            "central, permit() and partitioned_by as then, or use another checkpoint folder."
+            f"{what} was started with another {kind.removesuffix(' of ')}: {'; '.join(found)}. Give the "
+            f"same {ASKED_WITH[kind]} as then, or use another checkpoint folder."
         )
     if found:
-        others = [text for text in found if text not in otherwise]
         raise StateError(
             f"{what} belongs to another query set: {'; '.join(others)}. Use another checkpoint folder "
             "for the new query set."

@@ -101,9 +101,10 @@ def probe_segment(
         low, high = np.searchsorted(locators, [column[0], column[-1]], side="left")
         asked = locators[low : high + 1]
         start = np.searchsorted(column, asked, side="left")
-        length = np.searchsorted(column, asked, side="right") - start
-        hit = length > 0
-        rows = expand(start[hit], length[hit])
+        # Where rows end is looked up only for those that are there
+        hit = column[np.minimum(start, len(column) - 1)] == asked
+        start = start[hit]
+        rows = expand(start, np.searchsorted(column, asked[hit], side="right") - start)
         if len(rows):
             parts.append(frame[rows])
     return pl.concat(parts) if parts else None

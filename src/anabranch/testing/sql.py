@@ -216,6 +216,8 @@ class Translator:
     def _join(self, node: Join) -> str:
         """All combinations, each in the epoch of its last row; then what has met nothing."""
         parts = [self._numbered(node, number) for number in range(len(node.parts))]
+        if node.rows is not None:
+            return self._counted(node, node.rows, parts)
         conditions = [*node.equalities, *([node.predicate] if node.predicate is not None else [])]
         where = " AND ".join(f"({expression_sql(part, node.joined)})" for part in conditions)
         pairs = self._add(f"SELECT * FROM {_list(parts)} WHERE {where}")
@@ -236,6 +238,34 @@ class Translator:
             selects.append(self._unmet(node, number, parts[number], pairs))
         return "\nUNION ALL ".join(selects)
 
+    def _counted(self, node: Join, rows: int, parts: list[str]) -> str:
+        """Pairs in which one row is among the last so many of its input before the other row."""
+        order = "__t0 < __t1 OR (__t0 = __t1 AND __s0 <= __s1)"
+        left, right = (
+            self._add(
+                f"SELECT *, row_number() OVER (ORDER BY __t{n}, __s{n}) - 1 AS __p{n} FROM {part}"
+            )
+            for n, part in enumerate(parts)
+        )
+        first = self._add(
+            f"SELECT *, (SELECT count(*) FROM {right} WHERE NOT ({order})) AS __q0 FROM {left}"
+        )
+        second = self._add(
+            f"SELECT *, (SELECT count(*) FROM {left} WHERE {order}) AS __q1 FROM {right}"
+        )
+        turns = [self._emitted(f"__t{n} + 1", part.ordered) for n, part in enumerate(node.parts)]
+        conditions = [node.predicate] if node.predicate is not None else []
+        where = " AND ".join(f"({expression_sql(part, node.joined)})" for part in conditions)
+        near = (
+            f"((__p1 < __q0 AND __p1 >= __q0 - {rows}) OR (__p0 < __q1 AND __p0 >= __q1 - {rows}))"
+        )
+        shown = _list([quote(name) for name in node.schema])
+        return (
+            f"SELECT {shown}, greatest({turns[0]}, {turns[1]}) AS {EPOCH}, NULL AS {SEQ} "
+            f"FROM {first}, {second} WHERE {near} AND {where} "
+            f"AND ({turns[0]}) IS NOT NULL AND ({turns[1]}) IS NOT NULL"
+        )
+
     def _numbered(self, node: Join, number: int) -> str:
         """An input under the names of the joined rows, its rows numbered, with stream time."""
         part, names = node.parts[number], node.names[number]
@@ -247,7 +277,7 @@ class Translator:
             whole = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
             time = f"{whole} * {ordered.unit}"
         columns += [
-            f"{EPOCH} AS __e{number}", f"row_number() OVER () AS __i{number}",
+            f"{EPOCH} AS __e{number}", f"{SEQ} AS __s{number}", f"row_number() OVER () AS __i{number}",
             f"{time} AS __t{number}", f"{' OR '.join(keys) or 'FALSE'} AS __null{number}",
         ]  # fmt: skip
         return self._add(f"SELECT {_list(columns)} FROM {self._table(part)}")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import need_of
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import Stateful
+from anabranch.plan.subquery import IN_GRID, Stateful
 from anabranch.plan.terms import terms_over
 
 
@@ -19,6 +19,8 @@ def fuse_neighbours(draft: Draft, aims: Aims) -> Draft:
         if subquery.home != name or draft.reads_streams(subquery) or len(homes) != 1:
             continue
         home = draft.subqueries[homes.pop()]
+        if IN_GRID in (subquery.spread, home.spread):
+            continue  # rows of a grid are where they met, whatever they hold
         if aims.central and home.central:
             draft = draft.with_subquery(replace(subquery, home=home.name))  # all groups are whole
         elif isinstance(subquery.node, Stateful):

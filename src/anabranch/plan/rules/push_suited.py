@@ -15,7 +15,7 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import NodeNeed, need_of
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import BY_LANE, BY_TERMS, Stateful
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, IN_GRID, Stateful
 from anabranch.plan.terms import terms_over
 
 
@@ -24,7 +24,7 @@ def push_suited(draft: Draft, aims: Aims) -> Draft:
     homes: dict[tuple[str, ...], str] = {}
     for name in draft.subqueries:
         subquery = draft.subqueries[name]
-        if not isinstance(subquery.node, Stateful):
+        if not isinstance(subquery.node, Stateful) or subquery.spread == IN_GRID:
             continue
         need = need_of(name, subquery.node)
         part = _part_for(need, aims)

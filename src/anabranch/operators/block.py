@@ -1,0 +1,128 @@
+"""Conditions on two rows, computed for all pairs of two blocks of rows at once.
+
+Numbers are compared as arrays of rows by columns, without bringing the pairs together first. Of several
+conditions the one that the fewest pairs meet, by a sample, is computed for all pairs; the others only for
+those that it leaves. What is not about plain numbers (text, NULL, NaN, division) is left to whoever brings
+the pairs together.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.expression import Call, Column, Expression, Literal, columns_of
+
+_FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "negate": operator.neg, "abs": np.abs,
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge, "not": np.logical_not,
+}  # fmt: skip
+_LOGICAL = {"&": np.logical_and, "|": np.logical_or}
+
+
+Columns = Mapping[str, np.ndarray | None]
+SAMPLE = 128
+"""Rows of each side that tell which condition the fewest pairs meet."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions over the columns of two frames."""
+
+    rows: Columns
+    others: Columns
+    quick: tuple[Expression, ...]
+    """Those that arrays can tell, the most selective first."""
+    left: tuple[Expression, ...]
+    """The others."""
+
+    @classmethod
+    def of(cls, conditions: Sequence[Expression], rows: Columns, others: Columns) -> Conditions:
+        some = {**_cut(rows, slice(SAMPLE), None), **_cut(others, None, slice(SAMPLE))}
+        shares: list[tuple[float, Expression]] = []
+        left = []
+        for condition in conditions:
+            found = holds(condition, some)
+            if found is None:
+                left.append(condition)
+            else:
+                shares.append((float(found.mean()) if found.size else 0.0, condition))
+        shares.sort(key=lambda share: share[0])
+        return cls(rows, others, tuple(condition for _, condition in shares), tuple(left))
+
+    def pairs(self, rows: slice, others: slice) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the pairs in two runs of rows for which all conditions hold."""
+        columns = {**_cut(self.rows, rows, None), **_cut(self.others, None, others)}
+        mask = holds(self.quick[0], columns)
+        assert mask is not None
+        width = others.stop - others.start
+        mask = np.broadcast_to(mask, (rows.stop - rows.start, width))
+        mine, theirs = np.divmod(np.flatnonzero(mask), width)
+        mine, theirs = mine + rows.start, theirs + others.start
+        for condition in self.quick[1:]:
+            names = set(columns_of(condition))
+            values = {n: a[mine] for n, a in self.rows.items() if a is not None and n in names}
+            values |= {n: a[theirs] for n, a in self.others.items() if a is not None and n in names}
+            kept = holds(condition, values)
+            assert kept is not None
+            mine, theirs = mine[kept], theirs[kept]
+        return mine, theirs
+
+
+def _cut(
+    columns: Columns, rows: slice | None, others: slice | None
+) -> dict[str, np.ndarray | None]:
+    """Columns as parts of arrays of rows by others."""
+    return {
+        name: None if values is None else values[rows, others] for name, values in columns.items()
+    }
+
+
+def numbers(column: pl.Series) -> np.ndarray | None:
+    """A column as an array to compute with; None if it has anything but plain numbers."""
+    kind = column.dtype
+    if column.null_count() or not (kind.is_integer() or kind.is_float()) or kind == pl.UInt64:
+        return None
+    values = column.cast(pl.Int64 if kind.is_integer() else pl.Float64).to_numpy()
+    return None if kind.is_float() and np.isnan(values).any() else values
+
+
+def holds(condition: Expression, columns: Columns) -> np.ndarray | None:
+    """Where the condition is true, for arrays that are broadcast; None if it cannot be told so.
+
+    >>> from anabranch.language.expression import col
+    >>> columns = {"a": np.array([[1], [2]]), "b": np.array([[1, 2]])}
+    >>> holds(col("a") < col("b"), columns)
+    array([[False,  True],
+           [False, False]])
+    """
+    found = _value(condition, columns)
+    return found if isinstance(found, np.ndarray) and found.dtype == bool else None
+
+
+def _value(expression: Expression, columns: Columns) -> Any:
+    match expression:
+        case Column(name):
+            return columns.get(name)
+        case Literal(value):
+            return value if type(value) in (int, float, bool) and value == value else None
+        case Call(function, arguments) if function in _FUNCTIONS or function in _LOGICAL:
+            values = [_value(part, columns) for part in arguments]
+            if any(value is None for value in values):
+                return None
+            if function in _LOGICAL:
+                return _LOGICAL[function](*values) if all(map(_is_truth, values)) else None
+            if function != "not" and any(map(_is_truth, values)):
+                return None
+            return _FUNCTIONS[function](*values)
+    return None
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, np.ndarray) and value.dtype == bool)

@@ -1,0 +1,33 @@
+"""How long the rows of a join are kept: until no row still to come can meet them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anabranch.language.graph import Join
+from anabranch.state.segment import NEVER
+
+
+def due_times(node: Join, number: int, time: np.ndarray) -> np.ndarray:
+    """The watermark of the streams from which on no row can come that a row of this time meets."""
+    due = np.full(len(time), -NEVER)
+    for other, part in enumerate(node.parts):
+        if other == number:
+            continue
+        most = node.bounds[number][other]
+        if most is None or part.ordered is None or part.ordered.unit is None:
+            return np.full(len(time), NEVER)
+        reached = (time + most) // part.ordered.unit + 1
+        due = np.maximum(due, part.ordered.source_time(reached))
+    return due
+
+
+def span_of(node: Join) -> int:
+    """The due times that may share a segment: half of how far apart rows can be that meet."""
+    if not node.bounded:
+        return NEVER
+    inputs = range(len(node.parts))
+    bounds = node.bounds
+    reach = max((bounds[i][j] or 0) + (bounds[j][i] or 0) for i in inputs for j in inputs if i != j)
+    units = [part.ordered.unit or 1 for part in node.parts if part.ordered]
+    return max(1, reach // 2, *units)

@@ -1,0 +1,237 @@
+"""Joins without equal keys: every row meets every row of the other input within a window (C1, C3).
+
+The cells of a grid are the partitions; a cell has its share of both inputs (tables `in0`, `in1`) and
+looks at all pairs of a new row with another. Rows are kept in the order of their window, by time or by
+their number in the input, so that the rows a row can meet are a run of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.bounds import all_of
+from anabranch.language.expression import Expression, columns_of, to_polars
+from anabranch.language.graph import Join
+from anabranch.language.join import PLACE, SEEN
+from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
+from anabranch.operators.block import Conditions, numbers
+from anabranch.operators.due import due_times, span_of
+from anabranch.operators.partials import TIME
+from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import expand, partition_of_locator
+from anabranch.state.group import SiteState
+from anabranch.state.segment import DUE, LOCATOR, NEVER
+
+CHUNK = 500_000
+"""Results made at a time."""
+BLOCK = 1 << 17
+"""Pairs looked at at a time: as many as a core's own cache has room for."""
+BLOCK_ROWS = 64
+COUNTED = END_OF_TIME + 1
+"""Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
+_NEW = "__new"
+
+
+class Product:
+    """All pairs within a window for which a predicate holds."""
+
+    combines = False
+
+    def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:
+        self.node = node
+        shown = [name for name in node.schema if wanted is None or name in wanted]
+        self.schema = pl.Schema({name: node.schema[name] for name in shown})
+        self.read = {name for condition in node.residual for name in columns_of(condition)}
+        self.payload = [
+            [own for own, name in names.items() if name in self.schema or name in self.read]
+            for names in node.names
+        ]
+        self.span = span_of(node) if node.rows is None else max(1, node.rows // 2)
+        self.lasting = COUNTED + (node.rows or 0)
+
+    def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:
+        if self.node.rows is not None:
+            place = rows[PLACE]
+            frame = pl.DataFrame([place.alias(TIME), rows[SEEN], (place + self.lasting).alias(DUE)])
+        else:
+            ordered = self.node.parts[input].ordered
+            time = np.zeros(rows.height, dtype=np.int64)
+            if ordered is not None:
+                time = time_of(rows, ordered).to_numpy() * (ordered.unit or 1)
+            frame = pl.DataFrame({TIME: time, DUE: due_times(self.node, input, time)})
+        frame = frame.with_columns(rows.select(self.payload[input]).get_columns())
+        return add_locator(frame, [], spread)
+
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
+
+    def advance(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
+        if all(frame is None for frame in frames):
+            return
+        sides = [
+            self._side(number, frame, state, moment.before) for number, frame in enumerate(frames)
+        ]
+        if all(side is not None for side in sides):
+            yield from self._pairs([side for side in sides if side is not None], state)
+        for number, frame in enumerate(frames):
+            if frame is not None:
+                rows = self.compact(f"in{number}", frame.wide())
+                after = moment.after
+                lasting = rows if after is None else rows.filter(pl.col(DUE) > after)
+                state.append(f"in{number}", lasting)
+        if self.node.rows is not None:
+            self._expire(frames, state)
+
+    def _expire(self, frames: Sequence[Frame | None], state: SiteState) -> None:
+        """Gives back what is further back than rows are counted, by what this cell has heard of."""
+        for number in (0, 1):
+            own, other = frames[number], frames[1 - number]
+            counts = [int(frame.wide()[name].max()) + more  # type: ignore[arg-type]
+                      for frame, name, more in ((own, TIME, 1), (other, SEEN, 0))
+                      if frame is not None]  # fmt: skip
+            if counts:
+                state.expire(f"in{number}", COUNTED + max(counts) - 1)
+
+    def _side(
+        self, number: int, frame: Frame | None, state: SiteState, before: int | None
+    ) -> pl.DataFrame | None:
+        """All rows of an input that count, new and old, each cell's in the order of the window."""
+        parts = [
+            part.with_columns(pl.lit(False).alias(_NEW))
+            for part in state.due(f"in{number}", before, NEVER)
+        ]
+        if frame is not None:
+            parts.append(frame.wide().with_columns(pl.lit(True).alias(_NEW)))
+        if not parts:
+            return None
+        return pl.concat([part.select(parts[0].columns) for part in parts]).sort(LOCATOR, TIME)
+
+    def _pairs(self, sides: list[pl.DataFrame], state: SiteState) -> Iterator[pl.DataFrame]:
+        waiting: list[pl.DataFrame] = []
+        height = 0
+        for left, right in _cells(sides):
+            # By time, a pair of new rows is met from the left; by rows, from the later of the two
+            before = left if self.node.rows is not None else left.filter(~pl.col(_NEW))
+            for first, rows, other in ((0, left, right), (1, right, before)):
+                new = rows.filter(pl.col(_NEW))
+                if new.height == 0 or other.height == 0:
+                    continue
+                block = _Block(self, first, new, other)
+                for found in block.results():
+                    waiting.append(found)
+                    height += found.height
+                    if height >= CHUNK:
+                        yield pl.concat(waiting)
+                        waiting, height = [], 0
+                state.compared += block.compared
+        if waiting:
+            yield pl.concat(waiting)
+
+    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.sort(LOCATOR, TIME)
+
+
+def _cells(sides: list[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """The rows of both inputs in each cell that has any of both."""
+    cells = [partition_of_locator(side[LOCATOR].to_numpy()) for side in sides]
+    for cell in np.intersect1d(cells[0], cells[1]).tolist():
+        cut = [np.searchsorted(known, [cell, cell + 1]) for known in cells]
+        left, right = (s.slice(a, b - a) for s, (a, b) in zip(sides, cut, strict=True))
+        yield left, right
+
+
+@dataclass
+class _Block:
+    """The new rows of one side against rows of the other, in one cell."""
+
+    product: Product
+    first: int
+    """The input that the new rows belong to."""
+    new: pl.DataFrame
+    other: pl.DataFrame
+    compared: int = 0
+
+    def results(self) -> Iterator[pl.DataFrame]:
+        """Joined rows that meet the condition."""
+        low, high = self._runs()
+        conditions = Conditions.of(
+            self.product.node.residual, self._columns(self.first, self.new),
+            self._columns(1 - self.first, self.other),
+        )  # fmt: skip
+        for rows, others in _blocks(low, high):
+            begin = np.clip(low[rows], others.start, others.stop)
+            end = np.clip(high[rows], begin, others.stop)
+            self.compared += int((end - begin).sum())
+            found = conditions.pairs(rows, others) if conditions.quick else None
+            if found is None:
+                mine = np.repeat(np.arange(rows.start, rows.stop), end - begin)
+                theirs = expand(begin, end - begin)
+            else:
+                mine, theirs = found
+                inside = theirs >= begin[mine - rows.start]
+                inside &= theirs < end[mine - rows.start]
+                mine, theirs = mine[inside], theirs[inside]
+            yield from self._joined(mine, theirs, conditions.left)
+
+    def _runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each new row the run of rows of the other input that are in its window."""
+        if self.product.node.rows is not None:
+            seen, places = self.new[SEEN].to_numpy(), self.other[TIME].to_numpy()
+            low = np.searchsorted(places, seen - self.product.node.rows, side="left")
+            return low, np.searchsorted(places, seen, side="left")
+        bounds = self.product.node.bounds
+        after, before = bounds[self.first][1 - self.first], bounds[1 - self.first][self.first]
+        times, known = self.new[TIME].to_numpy(), self.other[TIME].to_numpy()
+        low = np.zeros(len(times), dtype=np.int64)
+        high = np.full(len(times), len(known))
+        if before is not None:
+            low = np.searchsorted(known, times - before, side="left")
+        if after is not None:
+            high = np.searchsorted(known, times + after, side="right")
+        return low, np.maximum(low, high)
+
+    def _columns(self, side: int, rows: pl.DataFrame) -> dict[str, np.ndarray | None]:
+        names, read = self.product.node.names[side], self.product.read
+        return {names[own]: numbers(rows[own]) for own in names if names[own] in read}
+
+    def _joined(
+        self, mine: np.ndarray, theirs: np.ndarray, left: Sequence[Expression]
+    ) -> Iterator[pl.DataFrame]:
+        """Rows of pairs for which the conditions hold that are left, so many at a time."""
+        condition = all_of(left)
+        read = set(columns_of(condition)) if condition is not None else set()
+        for at in range(0, len(mine), CHUNK):
+            rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)
+            if condition is not None:
+                rows = rows.filter(to_polars(condition, rows.schema))
+            yield rows.select(LOCATOR, *self.product.schema)
+
+    def _rows(self, mine: np.ndarray, theirs: np.ndarray, read: set[str]) -> pl.DataFrame:
+        wanted = {*self.product.schema, *read}
+        rows = self.new.select(LOCATOR)[pl.Series(mine.astype(np.uint32))]
+        for side, frame, places in (
+            (self.first, self.new, mine),
+            (1 - self.first, self.other, theirs),
+        ):
+            names = {own: n for own, n in self.product.node.names[side].items() if n in wanted}
+            if names:
+                part = frame.select(list(names))[pl.Series(places.astype(np.uint32))].rename(names)
+                rows = rows.with_columns(part.get_columns())
+        return rows
+
+
+def _blocks(low: np.ndarray, high: np.ndarray) -> Iterator[tuple[slice, slice]]:
+    """Rows, and the others that any of them can meet, not too many pairs at a time."""
+    at = 0
+    while at < len(low):
+        upto = min(at + BLOCK_ROWS, len(low))
+        start, end = int(low[at:upto].min()), int(high[at:upto].max())
+        for begin in range(start, end, BLOCK // BLOCK_ROWS):
+            yield slice(at, upto), slice(begin, min(end, begin + BLOCK // BLOCK_ROWS))
+        at = upto
