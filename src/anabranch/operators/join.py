@@ -122,7 +122,7 @@ class SymmetricJoin:
             if rows is not None and inlet.number in self.preserved:
                 keyless = pl.any_horizontal(pl.col(key.name).is_null() for key in inlet.keys)
                 yield from self._alone(inlet, rows.filter(keyless))
-                rows = rows.filter(~keyless)
+                rows = rows.filter(~keyless).with_columns(pl.lit(False).alias(MET))
             arrived.append(rows if rows is not None and rows.height else None)
         sides = [
             Side(inlet.table, [key.name for key in inlet.keys], rows)
@@ -270,7 +270,7 @@ class _Record:
         rows = self.meeting.rows[inlet.number].filter(pl.Series(old))
         if MET in rows.columns:
             # Those that met something in their own epoch say so themselves
-            rows = rows.filter(~pl.col(MET).fill_null(False))
+            rows = rows.filter(~pl.col(MET))
         return [rows.select(LOCATOR, DUE, *inlet.identity).unique(maintain_order=True)]
 
 

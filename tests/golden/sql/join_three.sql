@@ -10,8 +10,7 @@ FROM orders o JOIN payments p ON o.id = p.id AND p.paid BETWEEN o.time AND o.tim
 JOIN parcels s ON s.id = o.id AND ABS(s.sent - p.paid) <= 5
 
 --plan
--- q@1: INNER JOIN ON id = id WHERE (paid >= time) & (paid <= (time + 10)) AS p by (id) = (id) from orders and payments, level 1
--- q@2: INNER JOIN ON id = id WHERE ABS(sent - paid) <= 5 AS s by (id) = (id) from q@1 and parcels, level 2
+-- q@2: INNER JOIN ON id = id = id WHERE ((paid >= time) & (paid <= (time + 10))) & (ABS(sent - paid) <= 5) AS p, s by (id) = (id) = (id) from orders and payments and parcels, level 1
 -- q = q@2 select id, time, paid, sent, item_s AS item
 
 --input orders
