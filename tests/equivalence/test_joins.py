@@ -92,7 +92,9 @@ def test_one_kind(kind: str) -> None:
     examine()
 
 
-@pytest.mark.parametrize("shape", ["windows", "history", "updates", "chain", "three", "tower", "above"])
+@pytest.mark.parametrize(
+    "shape", ["windows", "history", "updates", "chain", "three", "tower", "above"]
+)
 def test_one_shape(shape: str) -> None:
     @given(cases(shapes=(shape,)))
     @examples(16)
