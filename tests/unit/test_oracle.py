@@ -297,3 +297,27 @@ def test_frames_of_an_epoch_source_must_be_alike() -> None:
         EpochSource([])
     with pytest.raises(SourceError, match="Frame 1 of an EpochSource has the columns"):
         EpochSource([pl.DataFrame({"time": [1]}), pl.DataFrame({"time": ["1"]})])
+
+
+def test_moments_on_both_sides_of_1970() -> None:
+    """DuckDB's own difference of times with a zone is a millisecond off there."""
+    kind = pl.Datetime("us", "UTC")
+    stream = Stream("rows", pl.Schema({"time": kind, "k": kind}), Ordered("time", True))
+    query = Query(stream).where(col("time") - col("k") <= lit(dt.timedelta(microseconds=17)))
+    moments = {"time": [14, 15], "k": [-3, -3]}
+    frame = pl.DataFrame(moments).cast(kind)
+    found = Oracle({"near": query}, {"rows": [frame]}).expected("near")
+    assert found["time"].dt.epoch("us").to_list() == [14]
+
+
+def test_quantiles_beside_nothing() -> None:
+    """An outer join fills them with NULL, a semi-join has only those of the left."""
+    middle = ROWS.group_by((col("time") // 5).alias("tb"), "k").agg(
+        approx_quantile("v", 0.5).alias("mid")
+    )
+    frames = {"rows": [pl.DataFrame({"time": [1, 7], "k": ["a", "b"], "v": [3, 4]}, SCHEMA)]}
+    for kind, rows in (("full", 4), ("semi", 0), ("anti", 2)):
+        pairs = middle.join(middle, on=["k", ("tb", col("tb") + 1)], how=kind)
+        oracle = Oracle({"pairs": pairs}, frames)
+        assert oracle.expected("pairs").height == rows
+        assert set(oracle.quantiles("pairs")) == {n for n in pairs.node.schema if "mid" in n}
