@@ -11,6 +11,12 @@
 --              0  150000     2000
 --            300   50000     2000
 --
+-- and among what was unwanted
+--
+--   time     auction  seller  reserve
+--     34   340000031     210  9210.75
+--    506  5060000021     121   9055.5
+--
 -- To run it anew, remove out/auctions.
 
 CREATE STREAM bids
@@ -54,6 +60,28 @@ CREATE QUERY categories AS
   FROM auctions
   GROUP BY TUMBLE(time, 300), category;
 
+-- Bids beside their auctions, and a window over what they give: in each category, the bids of an auction's
+-- first minute that reached what the seller asked for. Both inputs are forgotten after a minute.
+CREATE QUERY reached AS
+  SELECT window_start, window_end, category, COUNT(*) AS bids, MAX(price) AS highest_bid
+  FROM bids b JOIN auctions a ON b.auction = a.auction AND b.time BETWEEN a.time AND a.time + 60
+  WHERE b.price >= a.reserve
+  GROUP BY TUMBLE(b.time, 300), category;
+
+-- People who bid on what they sell themselves: two columns are equal.
+CREATE QUERY own_goods AS
+  SELECT b.time, seller, b.auction, price, reserve
+  FROM bids b JOIN auctions a
+    ON b.auction = a.auction AND b.bidder = a.seller AND b.time BETWEEN a.time AND a.time + 60
+  WHERE price > reserve;
+
+-- Dear goods that nobody wanted: no bid in the first minute. An ANTI JOIN has the rows that meet none; they
+-- appear when that minute is over for certain. LEFT JOIN would have the others too, with their bids.
+CREATE QUERY unwanted AS
+  SELECT a.time, a.auction, seller, reserve
+  FROM auctions a ANTI JOIN bids b ON a.auction = b.auction AND b.time BETWEEN a.time AND a.time + 60
+  WHERE reserve >= 9000;
+
 -- A window of rows instead of time: how the price moved over 20 bids on an auction, every 10 bids.
 CREATE QUERY prices AS
   SELECT auction, window_start, window_end, MAX(price) AS best, LAST(price) - FIRST(price) AS change
@@ -73,6 +101,9 @@ CREATE SINK sold TO 'out/auctions/sold';
 CREATE SINK visits TO 'out/auctions/visits';
 CREATE SINK categories TO 'out/auctions/categories' WITH (format = 'csv');
 CREATE SINK prices TO 'out/auctions/prices';
+CREATE SINK reached TO 'out/auctions/reached' WITH (format = 'csv');
+CREATE SINK own_goods TO 'out/auctions/own_goods' WITH (format = 'csv');
+CREATE SINK unwanted TO 'out/auctions/unwanted' WITH (format = 'csv');
 
 SET checkpoint = 'out/auctions/checkpoint';
 SET at_end = 'close';

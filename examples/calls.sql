@@ -11,6 +11,14 @@
 --    340  600015680    183      183
 --   3900  600010120    187      187
 --
+-- and these boxes:
+--
+--   time     caller      other  seconds
+--   1758  600008336  600006240      528
+--   2053  600010481  600017043      422
+--   2421  600007837  600019141      339
+--   3195  600015787  600019041       18
+--
 -- To run it anew, remove out/calls.
 
 -- A record is written when its call ends. Here time is in seconds, so lengths of time are plain numbers;
@@ -58,10 +66,33 @@ CREATE QUERY ringing AS
   FROM history
   WHERE calls = 10 AND longest <= 15;
 
+-- Two phones with one number, once more: a call that began less than a minute after another one had ended,
+-- 82 kilometres and more away. The bound between the two times says how long calls are remembered.
+CREATE QUERY impossible_trips AS
+  SELECT b.time, a.caller, a.district AS here, b.district AS there, b.start - a.time AS seconds,
+         SQRT(POWER(a.x - b.x, 2) + POWER(a.y - b.y, 2)) AS kilometres
+  FROM calls a JOIN calls b
+    ON a.caller = b.caller AND b.time BETWEEN a.time AND a.time + 60 AND b.start >= a.time
+   AND POWER(a.x - b.x, 2) + POWER(a.y - b.y, 2) >= 82 * 82;
+
+-- A box full of telephone cards: calls of different numbers that overlap in time, within 60 metres. No
+-- column is equal here, so every long call is compared with every other one, on all sites together. The
+-- call that ended first is a: the other one had begun before that, and has ended within a quarter of an hour.
+CREATE VIEW long_calls AS
+  SELECT time, start, caller, x, y FROM calls WHERE duration BETWEEN 600 AND 900;
+
+CREATE QUERY boxes AS
+  SELECT b.time, a.caller, b.caller AS other, a.time - b.start AS seconds, a.x, a.y
+  FROM long_calls a JOIN long_calls b
+    ON b.time BETWEEN a.time AND a.time + 900 AND b.start < a.time AND a.caller <> b.caller
+   AND ABS(a.x - b.x) < 0.06 AND ABS(a.y - b.y) < 0.06;
+
 CREATE SINK robots TO CONSOLE;
 CREATE SINK cloned TO 'out/calls/cloned' WITH (format = 'json');
 CREATE SINK districts TO 'out/calls/districts';
 CREATE SINK ringing TO 'out/calls/ringing' WITH (format = 'csv');
+CREATE SINK impossible_trips TO 'out/calls/impossible_trips' WITH (format = 'csv');
+CREATE SINK boxes TO 'out/calls/boxes' WITH (format = 'csv');
 
 SET checkpoint = 'out/calls/checkpoint';
 SET at_end = 'close';

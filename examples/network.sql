@@ -11,6 +11,12 @@
 --    0  10.0.229.53      8      130
 --    4  10.0.211.14      8       59
 --
+-- and among the flow pairs
+--
+--   tb      srcIP  before  after
+--    1  167857563     961    936
+--    4  167772160    4119    653
+--
 -- The run remembers in out/network/checkpoint how far it came: to run it anew, remove out/network.
 
 -- A stream has one column that grows with time. Packets may come three seconds out of order; a minute is
@@ -32,6 +38,13 @@ CREATE QUERY heavy_flows AS
   FROM flows
   GROUP BY tb, srcIP
   HAVING MAX(packets) >= 100;
+
+-- A query may be joined with itself: sources with heavy flows in two minutes in a row. S1.tb = S2.tb + 1
+-- says how far apart the rows are, so a minute is forgotten as soon as the next one is over.
+CREATE QUERY flow_pairs AS
+  SELECT S1.tb, S1.srcIP, S2.heaviest AS before, S1.heaviest AS after
+  FROM heavy_flows S1, heavy_flows S2
+  WHERE S1.srcIP = S2.srcIP AND S1.tb = S2.tb + 1;
 
 -- Connections whose packets together have the flags FIN, PSH and URG and no other: no honest one has.
 CREATE QUERY suspicious AS
@@ -71,6 +84,7 @@ CREATE QUERY top_talkers AS
 
 CREATE SINK flows TO 'out/network/flows';                            -- Parquet
 CREATE SINK heavy_flows TO 'out/network/heavy_flows' WITH (format = 'csv');
+CREATE SINK flow_pairs TO 'out/network/flow_pairs' WITH (format = 'csv');
 CREATE SINK suspicious TO 'out/network/suspicious' WITH (format = 'json');
 CREATE SINK subnets TO 'out/network/subnets';
 CREATE SINK top_talkers TO 'out/network/top_talkers' WITH (format = 'csv');

@@ -1,7 +1,8 @@
-"""`anabranch demo`: generated packets with skewed sources through three network queries.
+"""`anabranch demo`: generated packets with skewed sources through four network queries.
 
     flows        packets and bytes of each pair of addresses and minute
     heavy_flows  the largest of them for each source, computed from `flows`
+    flow_pairs   sources with flows in two minutes in a row, `heavy_flows` joined with itself
     suspicious   connections whose flags add up to FIN, PSH and URG alone: no honest one does that
 
 What it shows is in `observe/`; what it writes lies in one folder, which it makes anew each time.
@@ -27,12 +28,13 @@ from anabranch.observe.totals import Totals
 from anabranch.session import Session
 
 MARK = ".anabranch-demo"
-QUERIES = ("flows", "heavy_flows", "suspicious")
+QUERIES = ("flows", "heavy_flows", "flow_pairs", "suspicious")
 MINUTES = 5
 EPOCHS = 10
 DISORDER_SECONDS = 3
 ATTACK = 0b101001  # URG, PSH, FIN
 TOP_ROWS = 3
+TOP_BY = {"flows": "bytes", "heavy_flows": "max_cnt", "flow_pairs": "max_cnt", "suspicious": "cnt"}
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,14 @@ class Demo:
                 count().alias("cnt"), sum_("len").alias("bytes")
             ),
         )
-        session.query(
+        heavy_flows = session.query(
             "heavy_flows", flows.group_by("tb", "srcIP").agg(max_("cnt").alias("max_cnt"))
+        )
+        session.query(
+            "flow_pairs",
+            heavy_flows.join(
+                heavy_flows, on=["srcIP", ("tb", col("tb") + 1)], suffix="before"
+            ).select("tb", "srcIP", "max_cnt", "max_cnt_before"),
         )
         session.query(
             "suspicious",
@@ -122,7 +130,7 @@ def summary(demo: Demo, totals: Totals) -> dict[str, Any]:
 
 def show_results(demo: Demo, totals: Totals, console: Console) -> None:
     """The top rows of each query, the rate, and where the output lies."""
-    for query, by in (("flows", "bytes"), ("heavy_flows", "max_cnt"), ("suspicious", "cnt")):
+    for query, by in TOP_BY.items():
         rows = demo.results(query)
         if rows.height:
             console.print(f"\n[bold]{query}[/]  {rows.height:,} rows, top by {by}", highlight=False)

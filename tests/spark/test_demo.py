@@ -24,6 +24,8 @@ ORACLE = {
     "flows": "SELECT time // 60 AS tb, srcIP, destIP, count(*) AS cnt, sum(len)::BIGINT AS bytes "
     "FROM tcp GROUP BY ALL",
     "heavy_flows": "SELECT tb, srcIP, max(cnt) AS max_cnt FROM flows GROUP BY ALL",
+    "flow_pairs": "SELECT a.tb, a.srcIP, a.max_cnt, b.max_cnt AS max_cnt_before FROM heavy_flows a "
+    "JOIN heavy_flows b ON a.srcIP = b.srcIP AND a.tb = b.tb + 1",
     "suspicious": "SELECT time // 60 AS tb, srcIP, destIP, srcPort, destPort, bit_or(flags) AS flags,"
     " count(*) AS cnt, sum(len)::BIGINT AS bytes FROM tcp "
     f"GROUP BY tb, srcIP, destIP, srcPort, destPort HAVING bit_or(flags) = {ATTACK}",
@@ -62,7 +64,8 @@ def test_demo_equals_the_plain_queries(tmp_path: Path) -> None:
     tcp = Generator(options.pop("generator"), **options).rows(0, ROWS)
     connection = duckdb.connect()
     connection.register("tcp", tcp.to_arrow())
-    connection.execute(f"CREATE VIEW flows AS {ORACLE['flows']}")
+    for view in ("flows", "heavy_flows"):
+        connection.execute(f"CREATE VIEW {view} AS {ORACLE[view]}")
     for query in QUERIES:
         expected = connection.sql(ORACLE[query]).pl()
         found = pl.read_parquet(f"{out}/{query}/*/*.parquet", hive_partitioning=False)
@@ -75,7 +78,9 @@ def test_demo_equals_the_plain_queries(tmp_path: Path) -> None:
 def test_demo_for_people(tmp_path: Path) -> None:
     code, output, complaints = run("demo", "--rows", "20000", "--out", tmp_path, "--sites", "3")
     assert (code, complaints) == (0, "")
-    for part in ("epoch 0: 2,000 rows", "heavy_flows", "20,000 packets in", "pl.read_parquet"):
+    for part in (
+        "epoch 0: 2,000 rows", "heavy_flows", "max_cnt_before", "20,000 packets in", "pl.read_parquet",
+    ):  # fmt: skip
         assert part in output
 
 

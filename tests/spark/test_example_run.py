@@ -22,6 +22,8 @@ PLAIN = {
     "FROM tcp GROUP BY ALL",
     "heavy_flows": "SELECT tb, srcIP, count(*) AS peers, max(packets) AS heaviest FROM flows "
     "GROUP BY ALL HAVING max(packets) >= 100",
+    "flow_pairs": "SELECT a.tb, a.srcIP, b.heaviest AS before, a.heaviest AS after FROM heavy_flows a "
+    "JOIN heavy_flows b ON a.srcIP = b.srcIP AND a.tb - 1 = b.tb",
     "suspicious": "SELECT time // 60 AS tb, srcIP, destIP, srcPort, destPort, count(*) AS packets "
     "FROM tcp GROUP BY ALL HAVING bit_or(flags) = 41",
     "subnets": "SELECT time // 60 * 60 AS window_start, time // 60 * 60 + 60 AS window_end, "
@@ -49,7 +51,8 @@ def test_network_example(tmp_path: Path) -> None:
     rows = Generator("packets", rows_per_second=2000, skew="zipf", disorder=3).rows(0, 500_000)
     connection = duckdb.connect()
     connection.register("tcp", rows.to_arrow())
-    connection.execute(f"CREATE VIEW flows AS {PLAIN['flows']}")
+    for view in ("flows", "heavy_flows"):
+        connection.execute(f"CREATE VIEW {view} AS {PLAIN[view]}")
     for query, sql in PLAIN.items():
         expected = connection.sql(sql).pl()
         parts = sorted((tmp_path / "out/network" / query).glob("*/*"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -19,6 +20,8 @@ import anabranch
 from anabranch.cli import app
 from anabranch.observe.terminal import bar, picture, sparkline
 from anabranch.observe.totals import Totals
+from anabranch.observe.watch import LineView
+from anabranch.operators import meeting
 from anabranch.partitioning.amount import in_bytes
 from anabranch.sources.generate import Generator
 
@@ -241,6 +244,63 @@ def test_picture_shows_the_sites_with_most_rows(spec: Path) -> None:
     spec.write_text(spec.read_text().replace("run: {", "run: {sites: 12, "))
     shown = drawn(some_totals(spec), 80, sites=4)
     assert "and 8 sites with fewer rows" in shown
+
+
+def warned(totals: Totals, *warnings: tuple[int, str]) -> list[dict[str, Any]]:
+    """The last report once more for other epochs, each with a warning; added to the totals."""
+    reports = []
+    for epoch, text in warnings:
+        metrics = {**totals.last["customMetrics"], "warnings": [text] if text else []}
+        reports.append({**totals.last, "batchId": epoch, "customMetrics": metrics})
+        totals.add(reports[-1])
+    return reports
+
+
+def test_picture_shows_the_warnings_of_the_last_epochs(spec: Path) -> None:
+    totals = some_totals(spec)
+    assert totals.warnings == []
+    warned(
+        totals, *((epoch, f"Subquery 'pairs@1': key {epoch} is hot.") for epoch in range(20, 25))
+    )
+    assert [epoch for epoch, _ in totals.warnings] == [22, 23, 24]
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console.print(picture(totals, "run", 12.3))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b[33mepoch 24: Subquery 'pairs@1': key 24 is hot.\x1b[0m" in shown
+    assert "key 21" not in shown
+    warned(totals, (33, ""))
+    assert [epoch for epoch, _ in totals.warnings] == [24]
+    warned(totals, (34, ""))
+    assert "is hot" not in drawn(totals, 80)
+
+
+def test_lines_have_warnings_of_their_own(spec: Path) -> None:
+    totals = some_totals(spec)
+    lines: list[str] = []
+    view = LineView(lines.append)
+    for report in warned(totals, (7, "Subquery 'pairs@1': the key 5 is hot."), (8, "")):
+        view.epoch(report, totals)
+    assert len(lines) == 3
+    assert lines[0].startswith("epoch 7: ")
+    assert lines[1] == "warning in epoch 7: Subquery 'pairs@1': the key 5 is hot."
+    assert lines[2].startswith("epoch 8: ")
+
+
+def test_a_hot_key_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(meeting, "HOT", 1000)
+    file = tmp_path / "hot.sql"
+    file.write_text("""\
+CREATE STREAM tcp ORDERED BY time WITH (generator = 'packets', rows = 300, rows_per_second = 50, keys = 2);
+CREATE QUERY pairs AS SELECT a.time, a.len, b.len AS other FROM tcp a JOIN tcp b
+  ON a.srcIP = b.srcIP AND b.time BETWEEN a.time AND a.time + 60;
+CREATE SINK pairs TO CONSOLE;
+""")
+    told = invoke("run", file, "--in-process")
+    found = [line for line in told.stdout.splitlines() if line.startswith("warning in epoch 0")]
+    assert found
+    assert all(
+        line.startswith("warning in epoch 0: Subquery 'pairs@1': the key 1") for line in found
+    )
 
 
 def test_small_drawings() -> None:

@@ -109,6 +109,39 @@ def test_text_of_the_examples_is_narrow_and_has_no_decimal_masks(path: Path) -> 
         assert not re.search(r" $", text, flags=re.M)
 
 
+@pytest.mark.parametrize(
+    ("condition", "words"),
+    [
+        ("b.time = a.time", "time_b at the same time as time"),
+        ("b.time = a.time + 60", "time_b 60 later than time"),
+        ("b.time = a.time - 60", "time_b 60 earlier than time"),
+        ("b.time BETWEEN a.time AND a.time + 60", "time_b at most 60 later and not earlier than time"),
+        ("b.time BETWEEN a.time + 5 AND a.time + 60",
+         "time_b at most 60 later and at least 5 later than time"),
+        ("b.time <= a.time", "time_b not later than time"),
+        ("b.len = 7", "however far apart"),
+    ],
+)  # fmt: skip
+def test_how_far_apart_joined_rows_are_in_words(condition: str, words: str) -> None:
+    session = network()
+    session.query("j", f"SELECT a.len FROM tcp a JOIN tcp b ON a.srcIP = b.srcIP AND {condition}")
+    node = session.from_stream("j").node.inputs[0]
+    assert operator_words(node).endswith(f", {words}")
+
+
+def test_each_input_of_a_join_has_its_own_rows() -> None:
+    session = network(*epochs(2))
+    session.query(
+        "j", "SELECT a.time FROM tcp a ANTI JOIN tcp b ON a.time = b.time WHERE a.len < 0"
+    )
+    text = session.explain()
+    reads = re.findall(
+        r"reads tcp(.*): exchange .* about ([\d,]+) rows", text[text.index("j@1:") :]
+    )
+    assert (reads[0][0], reads[0][1]) == (" where len < 0", "0")
+    assert (reads[1][0], reads[1][1]) == ("", f"{epochs(2)[0].height:,}")
+
+
 def test_masks_are_hexadecimal_wherever_they_stand() -> None:
     session = network()
     session.query(

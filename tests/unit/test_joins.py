@@ -221,6 +221,19 @@ def test_an_equality_of_where_below_a_join_that_fills_with_null(side: str, after
     assert str(top) == after, "the filter drops the rows that the outer join fills"
 
 
+@pytest.mark.parametrize("kind", ["ANTI", "SEMI", "INNER"])
+def test_what_is_about_one_input_is_filtered_once(kind: str) -> None:
+    text = (
+        f"SELECT len FROM tcp {kind} JOIN dns ON tcp.srcIP = dns.srcIP AND time = at WHERE len > 9"
+    )
+    nodes, filters = [read_query(text, KNOWN).node], []
+    while nodes:
+        node = nodes.pop()
+        nodes += node.inputs
+        filters += [node] if isinstance(node, Filter) else []
+    assert [node.input for node in filters] == [TCP.node]
+
+
 def test_grouping_over_a_join() -> None:
     query = read_query(
         "SELECT b.name, COUNT(*) AS n FROM tcp a JOIN dns b ON a.srcIP = b.srcIP AND a.time = b.at"

@@ -97,7 +97,7 @@ class _Reader:
         source.read(tree)
         query, scope = source.query, source.scope
         with scope.placed(where or tree):
-            if where and len(source.tables) == 1:
+            if where and not tree.args.get("joins"):
                 query = query.where(translate(where.this, scope))
             else:
                 rest = all_of([translate(part, scope) for part in source.where])

@@ -122,7 +122,8 @@ class From:
                 self.query = self.query.where(condition)
             else:
                 rest.append(condition)
-        if not pairs and not rest:
+        told = rest if rows else [part for part in rest if any(columns_of(part))]
+        if not pairs and not told:
             raise self._crossing(tree, before, name, kind)
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         parts = self.query.node, right.node

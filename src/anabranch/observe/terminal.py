@@ -40,6 +40,7 @@ def picture(
     if totals.last["stateOperators"]:
         parts += [_state(totals), Text()]
     parts.append(_results(totals))
+    parts += _warnings(totals)
     return Group(*parts)
 
 
@@ -149,6 +150,10 @@ def _results(totals: Totals) -> Text:
     return text
 
 
+def _warnings(totals: Totals) -> list[Text]:
+    return [Text(f"epoch {epoch}: {warning}", "yellow") for epoch, warning in totals.warnings]
+
+
 def _alarm(count: int, style: str) -> Text:
     return Text(f"{count:,}", style if count else "")
 
@@ -179,7 +184,8 @@ class LiveView:
 
     def tick(self, totals: Totals, message: str) -> None:
         elapsed = time.monotonic() - self._began
-        fixed = 15 + len(totals.last.get("stateOperators", []))
+        warned = sum(1 + text.cell_len // self._console.width for text in _warnings(totals))
+        fixed = 15 + len(totals.last.get("stateOperators", [])) + warned
         room = max(2, self._console.height - fixed)
         self._live.transient = not totals.epochs  # a run without epochs leaves no picture
         drawn = picture(totals, self._title, elapsed, message, self._goal, min(room, MOST_SITES))

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RECENT_RATES = 20
+RECENT_WARNINGS = 3
+WARNING_EPOCHS = 10
 
 
 @dataclass
@@ -36,6 +38,8 @@ class Totals:
     results: dict[str, int] = field(default_factory=dict)
     rates: list[float] = field(default_factory=list)
     """Rows per second of the last epochs that had input."""
+    warnings: list[tuple[int, str]] = field(default_factory=list)
+    """What operators have warned of in the last epochs, with the epoch; the newest come last."""
     last: dict[str, Any] = field(default_factory=dict)
     """The newest report; empty before the first."""
 
@@ -60,6 +64,10 @@ class Totals:
         for sink in progress["sinks"]:
             known = self.results.get(sink["query"], 0)
             self.results[sink["query"]] = known + sink["numOutputRows"]
+        epoch = int(progress["batchId"])
+        told = [(epoch, text) for text in progress["customMetrics"]["warnings"]]
+        recent = [warning for warning in self.warnings if warning[0] > epoch - WARNING_EPOCHS]
+        self.warnings = [*recent, *told][-RECENT_WARNINGS:]
         self.last = progress
 
     @property

@@ -38,7 +38,7 @@ class View(Protocol):
 
 
 class LineView:
-    """A line for each epoch: for logs and pipes."""
+    """A line for each epoch, and for each warning: for logs and pipes."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -49,6 +49,8 @@ class LineView:
 
     def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
         self._write(epoch_line(progress, totals))
+        for warning in progress["customMetrics"]["warnings"]:
+            self._write(f"warning in epoch {progress['batchId']}: {warning}")
 
     def tick(self, totals: Totals, message: str) -> None:
         if message and message != self._message:

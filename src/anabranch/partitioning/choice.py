@@ -84,7 +84,8 @@ class Part:
             received = (cost.most,) if everywhere else (cost.most, cost.total)
             shown_set = _cut(str(one.partitioning))
             rows.append((mark, shown_set, *map(in_bytes, received), skew, nodes, one.origin))
-        head, *lines = table(rows, "<<" + ">" * (len(rows[0]) - 3) + "<")
+        columns = table(rows, "<<" + ">" * (len(rows[0]) - 3) + "<")
+        head, *lines = [_cut(line, WIDTH - 2) for line in columns]
         if verbose:
             parts = zip(lines, shown, strict=True)
             lines = [text for line, one in parts for text in (line, *_per_node(one.cost))]
@@ -142,5 +143,5 @@ def _per_node(cost: PlanCost) -> list[str]:
     return ["      " + line.replace("\0", " ") for line in lines]
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+def _cut(text: str, width: int = LONGEST) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

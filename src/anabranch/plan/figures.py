@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from anabranch.language.graph import Node
@@ -85,7 +85,7 @@ class _Maker:
     def subquery(self, subquery: Subquery) -> SubqueryPart:
         work = self.measured.work.get(subquery.name) if self.measured else None
         crosses = [self._crosses(subquery, path) for path in subquery.paths]
-        expected = self._expected(subquery.paths, self._input(subquery))
+        expected = self._received(subquery)
         edges = tuple(
             Edge(
                 path,
@@ -107,9 +107,20 @@ class _Maker:
     def _lane(self, subquery: Subquery, path: Path) -> bool:
         return subquery.spread == BY_LANE and path.origin not in self.plan.subqueries
 
-    def _input(self, subquery: Subquery) -> Flow | None:
-        """What it takes in along all its paths."""
-        flows = [self.flow(node) for node in subquery.node.inputs]
+    def _received(self, subquery: Subquery) -> list[Flow | None]:
+        """What it takes in along each of its paths."""
+        nodes, paths = subquery.node.inputs, subquery.paths
+        if subquery.inputs == 1:
+            return self._expected(paths, self._together(nodes))
+        found: dict[int, Flow | None] = {}
+        for number, node in enumerate(nodes):
+            places = [place for place, path in enumerate(paths) if path.input == number]
+            flows = self._expected(tuple(paths[place] for place in places), self.flow(node))
+            found |= zip(places, flows, strict=True)
+        return [found[place] for place in range(len(paths))]
+
+    def _together(self, nodes: Sequence[Node]) -> Flow | None:
+        flows = [self.flow(node) for node in nodes]
         known = [flow for flow in flows if flow is not None]
         if not flows or len(known) < len(flows):
             return None

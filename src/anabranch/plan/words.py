@@ -68,9 +68,14 @@ def _apart(node: Join) -> str:
     after, before = node.bounds[0][1], node.bounds[1][0]
     if after is None and before is None:
         return ", however far apart"
+    if after is not None and before is not None and after == -before:
+        apart = f"{length(abs(after), first.timestamps)} {'later' if after > 0 else 'earlier'} than"
+        return f", {names[1]} {apart if after else 'at the same time as'} {names[0]}"
     limits = [
-        f"at most {length(most, first.timestamps)} {way}"
-        if most >= 0
+        f"not {way}"
+        if most == 0
+        else f"at most {length(most, first.timestamps)} {way}"
+        if most > 0
         else f"at least {length(-most, first.timestamps)} {other}"
         for most, way, other in ((after, "later", "earlier"), (before, "earlier", "later"))
         if most is not None
