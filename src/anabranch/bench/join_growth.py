@@ -22,16 +22,16 @@ from anabranch.bench.measure import percentile, spread
 from anabranch.bench.result import describe
 from anabranch.bench.steps import Steps
 
-TIMES = 12
-"""How much further apart rows may be: rows are also kept until their file is over, so 12 makes 10."""
+TIMES = 10
+"""How much further apart rows may be; `state_ratio` says how many times the rows that keeps."""
 SETTLING = 3
 """Epochs after the state is full that do not count: its merges come into step."""
 MEASURED = 11
 REPEATS = 2
 NOTES = (
     f"state_growth: with rows that meet up to {TIMES} times as far apart and {TIMES} times the keys, "
-    "an epoch's rows and combinations stay as many, while ten times as many rows are kept. The last "
-    f"{MEASURED} epochs of each run count, all of them after the state is full.",
+    "an epoch's rows and combinations stay as many; state_ratio says how many times the rows are kept. "
+    f"The last {MEASURED} epochs of each run count, all of them after the state is full.",
 )
 
 
