@@ -93,11 +93,12 @@ def test_one_kind(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", ["windows", "history", "updates", "chain", "three", "tower", "above"]
+    "shape",
+    ["windows", "history", "updates", "chain", "three", "tower", "above", "theta", "last rows"],
 )
 def test_one_shape(shape: str) -> None:
     @given(cases(shapes=(shape,)))
-    @examples(16)
+    @examples(30 if shape in ("theta", "last rows") else 16)
     def examine(drawn: tuple[Case, Trial]) -> None:
         run(*drawn)
 

@@ -171,17 +171,21 @@ class Run:
         schema = next(output.schema for output in self.plan.outputs if output.query == query)
         return rows if rows.width else pl.DataFrame(schema=schema)
 
+    def partition_map(self, subquery: str) -> PartitionMap:
+        """The sites of a subquery's partitions, as they are in the next epoch."""
+        if subquery not in self.plan.subqueries:
+            raise RunError(
+                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
+            )
+        return self._checkpoint.maps[self.plan.subqueries[subquery].home]
+
     def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
         """Gives a subquery another map of partitions to sites, from the next epoch on.
 
         Subqueries without an exchange between them have one map: it changes for all of them.
         """
-        if subquery not in self.plan.subqueries:
-            raise RunError(
-                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
-            )
+        known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
-        known = self._checkpoint.maps[home]
         if partition_map.partitions != known.partitions or (
             max(partition_map.sites) >= self.options.sites
         ):

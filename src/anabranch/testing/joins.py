@@ -29,7 +29,10 @@ from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.join_conditions import ConditionMaker
 from anabranch.testing.queries import QueryMaker
 
-SHAPES = ("rows", "rows", "windows", "history", "updates", "chain", "three", "tower", "above")
+SHAPES = (
+    "rows", "rows", "windows", "history", "updates", "chain", "three", "tower", "above", "theta",
+    "last rows",
+)  # fmt: skip
 PAYLOAD = ("v", "f", "u", "t", "i")
 
 
@@ -71,6 +74,8 @@ class JoinMaker:
                 below = self.join(self._narrow(inputs[0]), self._narrow(inputs[-1]), kind, "b")
                 other = self.chooser.choice(kinds)
                 return {"tower": self.join(below, self._narrow(inputs[0]), other, "c")}
+            case "theta" | "last rows":
+                return {"joined": self._keyless(inputs, shape == "last rows")}
             case "three":
                 return {"joined": self._three(inputs)}
             case "above":
@@ -158,6 +163,17 @@ class JoinMaker:
             bounded = suffix == "b" or self.chooser.flag()
             joined = self._bound(joined, side, [name], "inner", suffix, bounded)
         return joined
+
+    def _keyless(self, inputs: Sequence[Query], counted: bool) -> Query:
+        """All pairs within a window of time, or of rows, for which a predicate holds."""
+        left, right = self._narrow(inputs[0]), self._narrow(inputs[-1])
+        pairs = left.join(right, on="i")
+        self.conditions.follow(pairs)
+        where = self.conditions.extra(pairs)
+        if counted:
+            return left.join(right, where=where, rows=self.chooser.choice([3, 1, 8, 100]))
+        near = self.conditions.bounds(left, right, pairs, True)
+        return left.join(right, where=where if near is None else near & where)
 
 
 def draw_join_case(

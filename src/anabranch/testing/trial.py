@@ -124,15 +124,11 @@ def run_trial(case: Case, trial: Trial, make_session: SessionMaker) -> Outcome:
     settings = Settings(**{"fsync": False, "allow_unbounded_state": True, **trial.settings})
     outcome = Outcome({query: MemorySink() for query in case.queries})
     moves = None if trial.moves is None else random.Random(trial.moves)
-    partitions = 0
     with tempfile.TemporaryDirectory(prefix="anabranch-trial-") as folder:
         for number, leg in enumerate(trial.legs):
-            if not outcome.manifests:
-                # The first epoch that counts fixes the number of partitions
-                partitions = leg.sites * settings.partitions_per_site
             session = make_session(leg.sites, settings)
             register(session, case)
-            hook = _Hook(leg, Path(folder), partitions, moves, outcome)
+            hook = _Hook(leg, Path(folder), moves, outcome)
             last = number == len(trial.legs) - 1
             run = session.start(
                 sinks=outcome.sinks,
@@ -165,7 +161,6 @@ class _Hook:
 
     leg: Leg
     folder: Path
-    partitions: int
     moves: random.Random | None
     outcome: Outcome
     _run: Run | None = None
@@ -193,9 +188,10 @@ class _Hook:
 
     def _move(self, run: Run, subquery: str, moves: random.Random) -> None:
         sites = self.leg.sites
+        count = run.partition_map(subquery).partitions
         # Often all on one site, or on a few
         few = [moves.randrange(sites) for _ in range(moves.choice([1, 2, sites]))]
-        after = PartitionMap(tuple(moves.choice(few) for _ in range(self.partitions)))
+        after = PartitionMap(tuple(moves.choice(few) for _ in range(count)))
         run.repartition(subquery, after)
         before = self._before.get(subquery, after)
         self.outcome.moved += sum(a != b for a, b in zip(before.sites, after.sites, strict=True))
