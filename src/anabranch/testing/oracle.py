@@ -190,24 +190,26 @@ class Oracle:
         return (column.dt.epoch("us") if ordered.timestamps else column).cast(pl.Int64)
 
 
-@functools.cache
-def _database() -> duckdb.DuckDBPyConnection:
+def _connect() -> duckdb.DuckDBPyConnection:
+    """A connection with tables of its own; the database behind it takes a while, so all share one."""
     try:
-        import duckdb
+        import duckdb  # noqa: F401
     except ImportError as error:
         raise PlanningError(
             "The oracle needs DuckDB, which is not installed: pip install 'anabranch[dev]' or duckdb."
         ) from error
-    database = duckdb.connect()
-    database.execute("SET threads = 1")
-    return database
-
-
-def _connect() -> duckdb.DuckDBPyConnection:
-    """A connection with tables of its own; the database behind it takes a while, so all share one."""
     connection = _database().cursor()
     connection.execute("SET TimeZone = 'UTC'")
     return connection
+
+
+@functools.cache
+def _database() -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    database = duckdb.connect()
+    database.execute("SET threads = 1")
+    return database
 
 
 def _streams(node: Node) -> list[Stream]:
