@@ -56,8 +56,13 @@ class Numbering:
             for number, frame in enumerate(frames)
             if frame is not None
         ]
-        empty = pl.DataFrame(schema={name: self.node.input.schema[name] for name in self.payload})
-        rows = pl.concat([*arrived, empty], how="diagonal") if arrived else None
+        rows = None
+        if arrived:
+            empty = pl.DataFrame(
+                schema={name: self.node.input.schema[name] for name in self.payload}
+            )
+            names = [LOCATOR, TIME, SEQ, _OTHER, *self.payload]
+            rows = pl.concat([*arrived, empty], how="diagonal").select(names)
         ready = self.merge(rows, state, moment)
         if ready is None:
             return
