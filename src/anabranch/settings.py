@@ -37,8 +37,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     strategy: str = "subquery"
     # Bring what the partitioning does not suit, and all results, to one site.
     central: bool = False
-    # StreamCloud's input mergers. "transparent": histories and count windows get rows in the order of time,
-    # once the watermark has passed them. "best-effort": they take rows as they come.
+    # StreamCloud's input mergers. "transparent": histories, count windows and joins within a number of
+    # rows get rows in the order of time, once the watermark has passed them. "best-effort": they take
+    # rows as they come.
     merge: str = TRANSPARENT
     # Rows of each stream looked at before the first start, to choose the partitioning.
     sample_rows: int = 20_000
@@ -56,7 +57,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_manifests: int = 2
     # Flush segments, results and manifests to the disk, to survive the machine and not only the process.
     fsync: bool = True
-    # Accept aggregates without a window, whose state no watermark ever gives back.
+    # Accept aggregates without a window and joins without bounds of time, whose state no watermark ever
+    # gives back.
     allow_unbounded_state: bool = False
     # Progress reports kept in memory.
     recent_progress: int = 100

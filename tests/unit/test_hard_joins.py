@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session
+from anabranch.errors import LanguageError
 from anabranch.operators import meeting
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.sources import EpochSource
@@ -103,6 +104,7 @@ CHILD = """
 import json, resource, sys
 import polars as pl
 from anabranch import Session
+from anabranch.errors import LanguageError
 from anabranch.testing.sources import EpochSource
 rows = int(sys.argv[1])
 session = Session.in_process(2, {"fsync": False})
@@ -136,3 +138,122 @@ def test_memory_is_bounded_however_many_rows_match(tmp_path: Path) -> None:
     assert "the key 'hot' alone has 5,000 x 5,000 rows" in warnings[0]
     # All results at once would take a gigabyte and more
     assert peaks[5000] - peaks[500] < 400, peaks
+
+
+def results_of(
+    query: str, frames: dict[str, pl.DataFrame], **settings: Any
+) -> list[tuple[Any, ...]]:
+    """What a query gives, each frame an epoch of its own one after the other."""
+    session = Session.in_process(2, {"fsync": False, **settings})
+    for name, rows in frames.items():
+        parts = [rows[:1], rows[1:]] if rows.height > 1 else [rows]
+        session.stream(name, EpochSource(parts), ordered="time")
+    session.query("q", query)
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(60)
+    return sorted(run.results("q").rows(), key=str)
+
+
+def test_an_equality_is_not_lost_where_a_key_stands_twice() -> None:
+    """a.k is equal to two columns of b, and b.y = c.z is no key of the lower join."""
+    query = """SELECT b.y, c.z FROM a
+        JOIN b ON a.k = b.k AND a.k = b.j AND b.time BETWEEN a.time AND a.time
+        JOIN c ON a.k = c.k AND b.y = c.z AND c.time BETWEEN a.time AND a.time"""
+    frames = {
+        "a": pl.DataFrame({"time": [1], "k": [1]}),
+        "b": pl.DataFrame({"time": [1], "k": [1], "j": [1], "y": [5]}),
+        "c": pl.DataFrame({"time": [1, 1], "k": [1, 1], "z": [6, 5]}),
+    }
+    for strategy in ("subquery", "query", "operator"):
+        assert results_of(query, frames, strategy=strategy) == [(5, 5)]
+
+
+LAST = {
+    "a": pl.DataFrame({"time": [10], "x": [1]}),
+    "b": pl.DataFrame({"time": [1, 2, 3], "y": [9, 0, 0]}),
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    [
+        ("SELECT x, y FROM a JOIN b ON WITHIN_ROWS(2)", [(1, 0), (1, 0)]),
+        ("SELECT x, y FROM a JOIN b ON WITHIN_ROWS(3) AND a.x <= b.y", [(1, 9)]),
+        ("SELECT x, y FROM a JOIN b ON WITHIN_ROWS(2) AND b.y > 5", []),
+        ("SELECT x, y FROM a JOIN b ON WITHIN_ROWS(2) WHERE b.y > 5", []),
+        ("SELECT x, y FROM a JOIN (SELECT * FROM b WHERE y > 5) c ON WITHIN_ROWS(2)", [(1, 9)]),
+    ],
+)
+def test_all_rows_are_counted_whatever_else_is_asked(query: str, wanted: list[Any]) -> None:
+    assert results_of(query, LAST) == wanted
+
+
+def test_rows_of_one_input_only_in_many_epochs() -> None:
+    """What is held back for its order is merged though the inputs come in turn."""
+    epochs = 12
+    nothing = pl.DataFrame(schema={"time": pl.Int64, "x": pl.Int64})
+    session = Session.in_process(1, {"fsync": False, "compaction_fan": 2})
+    for turn, name in enumerate(("a", "b")):
+        rows = [pl.DataFrame({"time": [at], "x": [at]}) for at in range(epochs)]
+        frames = [rows[at] if at % 2 == turn else nothing for at in range(epochs)]
+        session.stream(name, EpochSource(frames), ordered="time", lateness=100)
+    session.query("q", "SELECT a.x, b.x AS y FROM a JOIN b ON WITHIN_ROWS(1)")
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(60)
+    assert sorted(run.results("q").rows()) == sorted(
+        (at, at + way) for at in range(0, epochs, 2) for way in (-1, 1) if at + way > 0
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "left", "right", "condition", "wanted"),
+    [
+        (pl.Float64, [float("inf")], [float("inf")], "a.x - b.y >= 0", 1),
+        (pl.Float64, [1e308], [1e308], "a.x + b.y > b.y", 1),
+        (pl.Float32, [0.1], [0.2], "a.x + b.y > 0.300000012", 0),
+        (pl.Int8, [100], [100], "a.x + b.y > 150", 1),
+    ],
+)
+def test_numbers_compare_alike_beside_others(
+    kind: Any, left: list[float], right: list[float], condition: str, wanted: int
+) -> None:
+    """A NULL elsewhere changes the way pairs are computed, not what holds of them."""
+    query = f"SELECT a.x, b.y FROM a JOIN b ON {condition} AND ABS(a.time - b.time) <= 5"
+    for more in ([], [None]):
+        a = pl.DataFrame({"x": pl.Series([*left, *more], dtype=kind)}).with_columns(time=pl.lit(1))
+        b = pl.DataFrame({"y": pl.Series(right, dtype=kind)}).with_columns(time=pl.lit(1))
+        frames = {"a": a.cast({"time": pl.Int64}), "b": b.cast({"time": pl.Int64})}
+        assert len(results_of(query, frames)) == wanted
+
+
+def test_bounds_beyond_all_times_are_none() -> None:
+    query = (
+        "SELECT a.x, b.y FROM a JOIN b ON a.x = b.y AND b.time >= a.time AND b.time - a.time <= {}"
+    )
+    frames = {
+        "a": pl.DataFrame({"time": [100, 200], "x": [1, 2]}),
+        "b": pl.DataFrame({"time": [100, 200], "y": [3, 1]}),
+    }
+    assert results_of(query.format(5000), frames) == [(1, 1)]
+    huge = query.format(9_223_372_036_854_775_800)
+    assert results_of(huge, frames, allow_unbounded_state=True) == [(1, 1)]
+
+
+def test_windows_by_the_time_of_either_input() -> None:
+    frames = {
+        "a": pl.DataFrame({"time": [8, 9, 21], "k": [1, 1, 1]}),
+        "b": pl.DataFrame({"time": [11, 22], "k": [1, 1]}),
+    }
+    join = "FROM a JOIN b ON a.k = b.k AND ABS(a.time - b.time) <= 5"
+    for group, wanted in (
+        ("a.time/10 AS w", [(0, 2), (2, 1)]),
+        ("b.time/10 AS w", [(1, 2), (2, 1)]),
+    ):
+        assert results_of(f"SELECT w, COUNT(*) AS n {join} GROUP BY {group}", frames) == wanted
+    tumbled = f"SELECT window_start, COUNT(*) AS n {join} GROUP BY TUMBLE(b.time, 10)"
+    assert results_of(tumbled, frames) == [(10, 2), (20, 1)]
+    with pytest.raises(LanguageError, match=r"which is 'a.time' or 'b.time'"):
+        results_of(f"SELECT COUNT(*) AS n {join} GROUP BY TUMBLE(a.k, 10)", frames)
+    full = join.replace("JOIN", "FULL JOIN")
+    with pytest.raises(LanguageError, match="no ordered attribute any more: a full join loses it"):
+        results_of(f"SELECT w, COUNT(*) AS n {full} GROUP BY a.time/10 AS w", frames)

@@ -18,6 +18,9 @@ from anabranch.language.expression import Call, Column, Expression, Literal
 Bounds = tuple[tuple[int | None, ...], ...]
 """`bounds[i][j]`: how much later than a row of input i one of input j can be; None: no limit."""
 
+FARTHEST = 1 << 60
+"""Rows that may be further apart than this might as well be any time apart; and times do not overflow."""
+
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
 
 
@@ -29,8 +32,6 @@ class Telling:
     unit: int
     low: int = 0
     high: int = 0
-    coarse: bool = False
-    """Whether the column has finer times than the stream time, so that limits are not met exactly."""
 
     def plus(self, number: int) -> Telling:
         """What it tells when `number` has been added to it."""
@@ -71,6 +72,9 @@ def bounds_of(
     for condition in conditions:
         exact = False
         for earlier, later, distance, precise in _limits(condition, columns):
+            if abs(distance) > FARTHEST:
+                exact = False
+                break
             known = most[earlier][later]
             most[earlier][later] = distance if known is None else min(known, distance)
             exact = precise
@@ -82,6 +86,8 @@ def bounds_of(
                 legs = most[start][through], most[through][end]
                 if start != end and legs[0] is not None and legs[1] is not None:
                     known, around = most[start][end], legs[0] + legs[1]
+                    if abs(around) > FARTHEST:
+                        continue
                     most[start][end] = around if known is None else min(known, around)
     return tuple(map(tuple, most)), rest
 
@@ -115,7 +121,7 @@ def _compared(
         return
     # one + constant (sign) other, for the numbers that tell the times
     one = one.plus(found[1])
-    exact = one.low == one.high and other.low == other.high and not (one.coarse or other.coarse)
+    exact = one.low == one.high and other.low == other.high
     if sign in ("<", "<=", "="):
         yield (other.input, one.input, _most(one, sign, other), exact)
     if sign in (">", ">=", "="):
@@ -124,9 +130,7 @@ def _compared(
 
 def _most(later: Telling, sign: str, earlier: Telling) -> int:
     """How much later the one can be that is less (or equal, if so told) in numbers."""
-    coarse = later.coarse or earlier.coarse
-    strict = later.unit if sign in ("<", ">") and not coarse else 0
-    return later.high - earlier.low - strict + coarse
+    return later.high - earlier.low - (later.unit if sign in ("<", ">") else 0)
 
 
 def _summed(

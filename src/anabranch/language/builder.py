@@ -29,6 +29,8 @@ from anabranch.language.graph import (
     Project,
     Stream,
     Union,
+    retimed,
+    told_by,
     tumble_size,
 )
 from anabranch.language.window import (
@@ -52,6 +54,8 @@ class WindowKey:
 
     kind: str
     sizes: tuple[int | str, ...]
+    column: str | None = None
+    """The column that tells the time, if it is not the ordered attribute itself."""
 
     def resolve(self, ordered: Ordered | None) -> Window:
         if ordered is None:
@@ -180,14 +184,15 @@ class Grouped:
         """One row per group and window: once when the window closes, or with emit='update' on change."""
         plain: list[Named] = []
         window: Window | None = None
-        ordered = self.node.ordered
+        node = self._timed()
+        ordered = node.ordered
         for key in self.keys:
             found: Window | None = None
             if isinstance(key, WindowKey):
                 found = key.resolve(ordered)
             else:
                 named = _named(key)
-                type_of(named.expression, self.node.schema, f"GROUP BY {named}")
+                type_of(named.expression, node.schema, f"GROUP BY {named}")
                 size = ordered and tumble_size(named.expression, ordered)
                 if size and size > 1 and ordered and ordered.timestamps:
                     raise LanguageError(
@@ -203,13 +208,26 @@ class Grouped:
             window = window or found
         return Query(
             Aggregate(
-                self.node,
+                node,
                 tuple(plain),
                 window or Everything(),
                 tuple(_named_aggregate(part) for part in aggregates),
                 emit,
             )
         )
+
+    def _timed(self) -> Node:
+        """The rows, ordered by the column that the window is about: after a join several may do."""
+        if self.node.ordered is None:
+            return self.node
+        windows = [key for key in self.keys if isinstance(key, WindowKey)]
+        if windows:
+            return retimed(self.node, windows[0].column or self.node.ordered.column) or self.node
+        keys = [_named(key).expression for key in self.keys if not isinstance(key, WindowKey)]
+        for ordered in told_by(self.node.ordered):
+            if any(tumble_size(key, ordered) for key in keys):
+                return retimed(self.node, ordered.column) or self.node
+        return self.node
 
 
 @dataclass(frozen=True)

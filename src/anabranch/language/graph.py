@@ -92,6 +92,8 @@ class Project(Node):
 
     input: Node
     columns: tuple[Named, ...]
+    by: str | None = None
+    """The column that tells the time from here on, if another one could too."""
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
@@ -109,7 +111,7 @@ class Project(Node):
         time = self.input.ordered
         if time is None:
             return None
-        told = [time, *(time.by(near) for near in time.near if near.unit == time.unit)]
+        told = [known for known in told_by(time) if self.by in (None, known.column)]
         for ordered in told:
             for column in self.columns:
                 if tumble_size(_widened(column.expression, ordered), ordered) == 1:
@@ -132,7 +134,8 @@ class Project(Node):
         return (self.input,)
 
     def __str__(self) -> str:
-        return f"SELECT {', '.join(map(str, self.columns))}"
+        by = "" if self.by is None else f" ORDERED BY {self.by}"
+        return f"SELECT {', '.join(map(str, self.columns))}{by}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +190,12 @@ class Aggregate(Node):
                 "their results are known only when they close."
             )
         if isinstance(self.window, Everything) and self.emit == "final":
-            stamps = self.input.ordered is not None and self.input.ordered.timestamps
+            if self.input.ordered is None:
+                raise LanguageError(
+                    "This aggregate has no window, for its input has no ordered attribute any more: a full "
+                    "join loses it, and so do a select without it and emit='update'."
+                )
+            stamps = self.input.ordered.timestamps
             raise LanguageError(
                 "This aggregate has no window, so it would never be final and its state would grow "
                 "for ever: group by a window of the ordered attribute ("
@@ -290,6 +298,21 @@ class History(Node):
             f"HISTORY {self.rows} BY {', '.join(map(str, self.keys))} "
             f"AGG {', '.join(map(str, self.aggregates))}"
         )
+
+
+def told_by(time: Ordered) -> list[Ordered]:
+    """The same order by each of the columns that tell it."""
+    return [time, *(time.by(near) for near in time.near if near.unit == time.unit)]
+
+
+def retimed(node: Node, column: str) -> Node | None:
+    """The rows of a node ordered by this column; None if it does not tell their time."""
+    for ordered in told_by(node.ordered) if node.ordered else ():
+        if ordered.column == column:
+            same = ordered.column == (node.ordered and node.ordered.column)
+            columns = tuple(Named(name, Column(name)) for name in node.schema)
+            return node if same else Project(node, columns, column)
+    return None
 
 
 def tumble_size(expression: Expression, ordered: Ordered) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -11,7 +11,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.bounds import Bounds, Telling, bounds_of, conjuncts
 from anabranch.language.expression import Call, Column, Expression, substitute, type_of
-from anabranch.language.matching import alike, comparable, right_names
+from anabranch.language.matching import comparable, in_one_type, right_names
 from anabranch.language.node import (
     Near,
     Node,
@@ -61,7 +61,7 @@ class Join(Node):
         object.__setattr__(self, "ordered", self._order())
 
     def _check_keys(self) -> None:
-        if not self.keys[0] and self.predicate is None:
+        if not self.keys[0] and self.predicate is None and self.rows is None:
             raise LanguageError(
                 "This join has no condition between its two inputs, so every row would meet every row: "
                 "say which columns must be equal."
@@ -103,7 +103,7 @@ class Join(Node):
                         f"JOIN ON {group[0]} = {key}: the left is {kinds[0]} and the right is {kind}, "
                         "which are never equal. Cast one of them."
                     )
-            found.append(alike(group, schemas))
+            found.append(in_one_type(group, schemas))
         return tuple(zip(*found, strict=True)) if found else self.keys
 
     @property
@@ -119,6 +119,12 @@ class Join(Node):
             found.append(right_names(taken, part.schema, suffix))
             taken += found[-1].values()
         return tuple(found)
+
+    @property
+    def certain(self) -> Sequence[int]:
+        """The inputs whose columns are never NULL for want of a row."""
+        few = {"left": (0,), "right": (1,), "full": (), "semi": (0,), "anti": (0,)}
+        return few.get(self.kind, range(len(self.parts)))
 
     @functools.cached_property
     def joined(self) -> pl.Schema:
@@ -152,12 +158,9 @@ class Join(Node):
             time = part.ordered
             if time is None or time.unit is None:
                 continue
-            kind = part.schema[time.column]
-            coarse = isinstance(kind, pl.Datetime) and kind.time_unit == "ns"
-            columns[names[time.column]] = Telling(number, time.unit, coarse=coarse)
+            columns[names[time.column]] = Telling(number, time.unit)
             for near in time.near:
-                told = Telling(number, near.unit, -near.high, -near.low, coarse)
-                columns[names[near.column]] = told
+                columns[names[near.column]] = Telling(number, near.unit, -near.high, -near.low)
         conditions = [*conjuncts(self.predicate), *self.equalities]
         bounds, rest = bounds_of(len(self.parts), conditions, columns)
         equal = set(map(id, self.equalities))
@@ -191,10 +194,7 @@ class Join(Node):
         Such a row meets a new one, whose time is bounded by its watermark, and so is the time of what it
         can meet. With NULL in the place of an input, its time tells nothing.
         """
-        certain = {"right": (1,), "full": ()}.get(self.kind, (0,))
-        if self.kind == "inner":
-            certain = tuple(range(len(self.parts)))
-        for number in certain:
+        for number in self.certain:
             clocks = self._clocks(number)
             time = self.parts[number].ordered
             if clocks is not None and time is not None:
@@ -282,3 +282,10 @@ def _shifted(unit: int, most: int, own: int) -> Steps:
         shift = (own - 1 - most) // own
         return (("+", shift),) if shift else ()
     return (("*", unit), ("+", own - 1 - most), ("//", own))
+
+
+def numbered(node: Join) -> Join:
+    """A join that goes by rows, with its inputs numbered in the order of both."""
+    left, right = node.parts
+    parts = (Numbered(left, right, first=True), Numbered(right, left, first=False))
+    return Join(parts, "inner", node.keys, node.predicate, node.suffixes, node.rows)

@@ -32,7 +32,7 @@ def comparable(left: pl.DataType, right: pl.DataType) -> bool:
     return left == right or (left.is_numeric() and right.is_numeric())
 
 
-def alike(keys: Sequence[Expression], schemas: Sequence[pl.Schema]) -> tuple[Expression, ...]:
+def in_one_type(keys: Sequence[Expression], schemas: Sequence[pl.Schema]) -> tuple[Expression, ...]:
     """Expressions over different inputs, cast where their types differ, so that equals hash alike."""
     kinds = [
         type_of(key, schema, f"JOIN ON {key}") for key, schema in zip(keys, schemas, strict=True)

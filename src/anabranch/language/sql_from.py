@@ -62,6 +62,8 @@ class From:
         self.tables[name] = {column: column for column in self.query.node.schema}
         joins = tree.args.get("joins") or []
         plain = all(self._kind(join) in ("inner", *FILTERING) for join in joins)
+        # What WHERE drops counts among the last rows of an input all the same
+        plain &= not any(self._within_rows(conjuncts(join.args.get("on")))[0] for join in joins)
         if joins and plain:
             for part in self._taken_from_where(name, alone=True):
                 self.query = self.query.where(translate(part, self.scope))
@@ -91,25 +93,27 @@ class From:
     def _join(self, tree: exp.Join, filled: bool, plain: bool) -> None:
         """Joins one more input; with `filled`, a later join may put NULL in place of all there is so far.
 
-        With `plain`, no join puts NULL anywhere.
+        With `plain`, no join puts NULL anywhere, nor counts rows.
         """
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)
         meeting = _Meeting.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, meeting) for column in tree.args.get("using") or ()]
-        conditions = conjuncts(tree.args.get("on"))
+        rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
         known = self.tables
         self.tables = {**known, name: meeting.names}
         if kind == "inner":
             conditions += self._taken_from_where(name, keep=filled)
             if plain:
                 conditions += self._taken_from_where(name, alone=True)
-        rows, conditions = self._within_rows(conditions)
         rest: list[Expression] = []
         for part in conditions:
-            # Where rows are counted, every row must be looked at, whatever its key
-            pair = meeting.pair(part) if rows is None else None
+            if rows is not None:
+                # All rows are counted, whatever their key and whatever else holds
+                rest.append(translate(part, meeting.both))
+                continue
+            pair = meeting.pair(part)
             if pair:
                 pairs.append(pair)
                 continue
@@ -122,9 +126,13 @@ class From:
                 self.query = self.query.where(condition)
             else:
                 rest.append(condition)
-        told = rest if rows else [part for part in rest if any(columns_of(part))]
-        if not pairs and not told:
+        told = [part for part in rest if any(columns_of(part))]
+        if not pairs and not told and rows is None:
             raise self._crossing(tree, before, name, kind)
+        if rows is not None:
+            shown = {own: Column(new) for own, new in meeting.names.items()}
+            rest += [Call("=", (ours, substitute(theirs, shown))) for ours, theirs in pairs]
+            pairs = []
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         parts = self.query.node, right.node
         with before.placed(tree.this):

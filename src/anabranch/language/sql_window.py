@@ -7,6 +7,7 @@ from sqlglot import exp
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.dialect import Scope
 from anabranch.language.expression import Column, Literal
+from anabranch.language.graph import told_by
 from anabranch.language.text import translate
 
 WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
@@ -17,14 +18,16 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
     """The window that a call in GROUP BY stands for."""
     kind = str(tree.this).lower()
     parts = list(tree.expressions)
-    ordered = query.node.ordered
+    column = None
     if parts and isinstance(parts[0], exp.Column) and kind != "count_window":
-        if not is_ordered(parts[0], query, scope):
-            known = f"'{ordered.column}'" if ordered else "nothing"
+        found = translate(parts[0], scope)
+        known = [time.column for time in told_by(query.node.ordered)] if query.node.ordered else []
+        if not isinstance(found, Column) or found.name not in known:
             raise scope.error(
-                f"{kind.upper()} needs the ordered attribute, which is {known}.", tree
+                f"{kind.upper()} needs the ordered attribute, which is {_written(known, scope)}.",
+                tree,
             )
-        parts = parts[1:]
+        column, parts = found.name, parts[1:]
     sizes = [translate(part, scope) for part in parts]
     values = [size.value for size in sizes if isinstance(size, Literal)]
     lengths = [value for value in values if isinstance(value, (int, str))]
@@ -39,7 +42,19 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
         kind, lengths = "rows", lengths if len(lengths) == 2 else lengths * 2
     if kind == "hop" and len(lengths) == 1:
         raise scope.error("HOP needs a size and a slide: HOP(time, 60, 10).", tree)
-    return WindowKey(kind, tuple(lengths))
+    return WindowKey(kind, tuple(lengths), column)
+
+
+def _written(columns: list[str], scope: Scope) -> str:
+    """Columns as a statement names them: with their inputs, if there are several."""
+    tables = scope.inputs.tables
+    names = {
+        shown: f"{table}.{own}" if len(tables) > 1 else own
+        for table, shown_of in tables.items()
+        for own, shown in shown_of.items()
+    }
+    found = [f"'{names.get(column, column)}'" for column in columns]
+    return " or ".join(found) or "nothing: a full join, or a select without it, loses it"
 
 
 def is_ordered(tree: exp.Expr, query: Query, scope: Scope) -> bool:

@@ -56,11 +56,15 @@ class Conditions:
         shares.sort(key=lambda share: share[0])
         return cls(rows, others, tuple(condition for _, condition in shares), tuple(left))
 
-    def pairs(self, rows: slice, others: slice) -> tuple[np.ndarray, np.ndarray]:
-        """The places of the pairs in two runs of rows for which all conditions hold."""
+    def pairs(self, rows: slice, others: slice) -> tuple[np.ndarray, np.ndarray] | None:
+        """The places of the pairs in two runs of rows for which all quick conditions hold.
+
+        None if a value on the way cannot be compared as numbers are.
+        """
         columns = {**_cut(self.rows, rows, None), **_cut(self.others, None, others)}
         mask = holds(self.quick[0], columns)
-        assert mask is not None
+        if mask is None:
+            return None
         width = others.stop - others.start
         mask = np.broadcast_to(mask, (rows.stop - rows.start, width))
         mine, theirs = np.divmod(np.flatnonzero(mask), width)
@@ -70,7 +74,8 @@ class Conditions:
             values = {n: a[mine] for n, a in self.rows.items() if a is not None and n in names}
             values |= {n: a[theirs] for n, a in self.others.items() if a is not None and n in names}
             kept = holds(condition, values)
-            assert kept is not None
+            if kept is None:
+                return None
             mine, theirs = mine[kept], theirs[kept]
         return mine, theirs
 
@@ -87,10 +92,12 @@ def _cut(
 def numbers(column: pl.Series) -> np.ndarray | None:
     """A column as an array to compute with; None if it has anything but plain numbers."""
     kind = column.dtype
-    if column.null_count() or not (kind.is_integer() or kind.is_float()) or kind == pl.UInt64:
+    if column.null_count() or not (kind.is_integer() or kind == pl.Float64) or kind == pl.UInt64:
         return None
-    values = column.cast(pl.Int64 if kind.is_integer() else pl.Float64).to_numpy()
-    return None if kind.is_float() and np.isnan(values).any() else values
+    if kind.is_integer():
+        return column.cast(pl.Int64).to_numpy()
+    values = column.to_numpy()
+    return values if np.isfinite(values).all() else None
 
 
 def holds(condition: Expression, columns: Columns) -> np.ndarray | None:
@@ -102,7 +109,8 @@ def holds(condition: Expression, columns: Columns) -> np.ndarray | None:
     array([[False,  True],
            [False, False]])
     """
-    found = _value(condition, columns)
+    with np.errstate(all="ignore"):
+        found = _value(condition, columns)
     return found if isinstance(found, np.ndarray) and found.dtype == bool else None
 
 
@@ -120,8 +128,15 @@ def _value(expression: Expression, columns: Columns) -> Any:
                 return _LOGICAL[function](*values) if all(map(_is_truth, values)) else None
             if function != "not" and any(map(_is_truth, values)):
                 return None
-            return _FUNCTIONS[function](*values)
+            return _finite(_FUNCTIONS[function](*values))
     return None
+
+
+def _finite(value: Any) -> Any:
+    """None for what has become infinite or no number: SQL and arrays compare that in different ways."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f" and not np.isfinite(value).all():
+        return None
+    return value
 
 
 def _is_truth(value: Any) -> bool:

@@ -10,7 +10,6 @@ their values: rows that are alike have met the same.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -28,37 +27,15 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.meeting import Meeting, Side, meet
+from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
-MET = "__met"
 PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
 """The inputs whose rows have results also where they meet nothing."""
-
-
-@dataclass(frozen=True)
-class JoinInput:
-    """What the join takes in, and keeps, of one input."""
-
-    number: int
-    keys: tuple[Named, ...]
-    payload: tuple[str, ...]
-    names: dict[str, str]
-    """The payload's columns as they are called in the results."""
-    identity: tuple[str, ...]
-    """The columns on which it depends what a row meets."""
-
-    @property
-    def table(self) -> str:
-        return f"in{self.number}"
-
-    @property
-    def met(self) -> str:
-        return f"met{self.number}"
 
 
 class SymmetricJoin:
@@ -129,19 +106,20 @@ class SymmetricJoin:
             for inlet, rows in zip(self.inlets, arrived, strict=True)
         ]
         meeting = meet(sides, state, moment.before, self.node.bounds)
-        record = _Record(arrived, meeting)
+        record = Record(arrived, meeting, state, moment.before)
         if meeting is not None:
             yield from self._combinations(meeting, record)
             state.warnings += meeting.warnings()
-        if self.node.kind == "semi" and meeting is not None:
-            yield from self._first_met(meeting, record, state, moment)
+        if self.node.kind == "semi":
+            for rows in (record.fresh_met(0), record.first_met(self.inlets[0])):
+                yield from self._alone(self.inlets[0], rows)
         for inlet in self.inlets:
             if inlet.number in self.preserved and upto is not None:
                 yield from self._unmet(inlet, record, state, moment.before, upto)
         for inlet in self.inlets:
             self._keep(inlet, record, state, upto)
 
-    def _combinations(self, meeting: Meeting, record: _Record) -> Iterator[pl.DataFrame]:
+    def _combinations(self, meeting: Meeting, record: Record) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
         filtering = self.node.kind in FILTERING
         marks = filtering or bool(self.preserved)
@@ -170,28 +148,13 @@ class SymmetricJoin:
                 rows = rows.with_columns(part.rename(inlet.names, strict=False).get_columns())
         return rows
 
-    def _first_met(
-        self, meeting: Meeting, record: _Record, state: SiteState, moment: Moment
-    ) -> Iterator[pl.DataFrame]:
-        """The left rows that have met something now, and nothing before."""
-        inlet, rows = self.inlets[0], meeting.rows[0]
-        new = meeting.origin[0] >= 0
-        yield from self._alone(inlet, rows.filter(pl.Series(record.met[0] & new)))
-        old = rows.filter(pl.Series(record.met[0] & ~new))
-        if old.height:
-            locators = distinct(old[LOCATOR].to_numpy())
-            before = state.probe(inlet.met, locators, moment.before)
-            yield from self._alone(inlet, _without(old, before, inlet))
-
     def _unmet(
-        self, inlet: JoinInput, record: _Record, state: SiteState, before: int | None, upto: int
+        self, inlet: JoinInput, record: Record, state: SiteState, before: int | None, upto: int
     ) -> Iterator[pl.DataFrame]:
         """The rows that nothing can meet any more, and nothing has."""
-        known = state.due(inlet.met, before, upto)
-        now = record.met_before(inlet)
+        met = [*state.due(inlet.met, before, upto), record.first_met(inlet)]
         for rows in state.due(inlet.table, before, upto):
-            waiting = rows.filter(~pl.col(MET))
-            yield from self._alone(inlet, _without(waiting, [*known, *now], inlet))
+            yield from self._alone(inlet, without(rows.filter(~pl.col(MET)), met, inlet))
         fresh = record.fresh(inlet.number)
         if fresh is not None:
             yield from self._alone(inlet, fresh.filter(~pl.col(MET) & (pl.col(DUE) <= upto)))
@@ -211,7 +174,7 @@ class SymmetricJoin:
             ),
         )
 
-    def _keep(self, inlet: JoinInput, record: _Record, state: SiteState, upto: int | None) -> None:
+    def _keep(self, inlet: JoinInput, record: Record, state: SiteState, upto: int | None) -> None:
         marked = bool(self.preserved) or self.node.kind in FILTERING
         rows = record.fresh(inlet.number) if marked else record.arrived[inlet.number]
         if rows is not None:
@@ -223,55 +186,12 @@ class SymmetricJoin:
                 lasting if inlet.number in self.preserved else lasting.drop(MET, strict=False),
             )
         if inlet.number in self.preserved or (self.node.kind == "semi" and inlet.number == 0):
-            for met in record.met_before(inlet):
-                state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
+            met = record.first_met(inlet).select(LOCATOR, DUE, *inlet.identity)
+            met = met.unique(maintain_order=True)
+            state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        # A row that meets others in many epochs is told of once
-        told = table in {inlet.met for inlet in self.inlets}
-        return sort_by_locator(rows.unique() if told else rows)
-
-
-@dataclass
-class _Record:
-    """Which rows have met something in this epoch."""
-
-    arrived: Sequence[pl.DataFrame | None]
-    meeting: Meeting | None
-    met: list[np.ndarray] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.meeting is not None:
-            self.met = [np.zeros(rows.height, dtype=bool) for rows in self.meeting.rows]
-
-    def note(self, chosen: list[np.ndarray]) -> None:
-        for met, places in zip(self.met, chosen, strict=True):
-            met[places] = True
-
-    def fresh(self, number: int) -> pl.DataFrame | None:
-        """The rows that came in this epoch, and whether they have met something."""
-        rows = self.arrived[number]
-        if rows is None:
-            return None
-        met = np.zeros(rows.height, dtype=bool)
-        if self.meeting is not None:
-            origin = self.meeting.origin[number]
-            new = origin >= 0
-            met[origin[new]] = self.met[number][new]
-        return rows.with_columns(pl.Series(MET, met))
-
-    def met_before(self, inlet: JoinInput) -> list[pl.DataFrame]:
-        """What tells the remembered rows that have met something now from others."""
-        if self.meeting is None:
-            return []
-        old = self.met[inlet.number] & (self.meeting.origin[inlet.number] < 0)
-        if not old.any():
-            return []
-        rows = self.meeting.rows[inlet.number].filter(pl.Series(old))
-        if MET in rows.columns:
-            # Those that met something in their own epoch say so themselves
-            rows = rows.filter(~pl.col(MET))
-        return [rows.select(LOCATOR, DUE, *inlet.identity).unique(maintain_order=True)]
+        return sort_by_locator(rows)
 
 
 def _scattered(frame: pl.DataFrame, keys: list[str], partitions: int) -> pl.DataFrame:
@@ -281,14 +201,3 @@ def _scattered(frame: pl.DataFrame, keys: list[str], partitions: int) -> pl.Data
     turns = (pl.int_range(pl.len(), dtype=pl.UInt64) % partitions) * (1 << 48)
     keyless = pl.any_horizontal(pl.col(key).is_null() for key in keys)
     return frame.with_columns(pl.when(keyless).then(turns).otherwise(LOCATOR).alias(LOCATOR))
-
-
-def _without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:
-    """The rows that are not like any of the known ones."""
-    if not known or rows.height == 0:
-        return rows
-    on = [LOCATOR, *inlet.identity]
-    return rows.join(
-        pl.concat([part.select(on) for part in known]), on=on, how="anti", nulls_equal=True,
-        maintain_order="left",
-    )  # fmt: skip

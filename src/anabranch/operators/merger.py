@@ -10,8 +10,9 @@
   rows, but depend on how rows were cut and on the number of sites. Within an epoch senders come in turn,
   so a task that is run again gives the same.
 
-Only histories and count windows need a merger. Other aggregates do not depend on the order of rows: first
-and last, too, go by time and arrival whatever the merger, within the rows they are taken of.
+Only histories, count windows and joins within a number of rows need a merger. Other aggregates do not depend
+on the order of rows: first and last, too, go by time and arrival whatever the merger, within the rows they
+are taken of.
 """
 
 from __future__ import annotations

@@ -22,18 +22,17 @@ from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import expand, partition_of_locator
+from anabranch.routing.partition_map import distinct, expand, partition_of_locator, slices
 from anabranch.state.group import SiteState
-from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.segment import DUE, LOCATOR
 
 CHUNK = 500_000
 """Results made at a time."""
-BLOCK = 1 << 17
+BLOCK = 1 << 16
 """Pairs looked at at a time: as many as a core's own cache has room for."""
-BLOCK_ROWS = 64
+BLOCK_ROWS = 32
 COUNTED = END_OF_TIME + 1
 """Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
-_NEW = "__new"
 
 
 class Product:
@@ -72,78 +71,81 @@ class Product:
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
     ) -> Iterator[pl.DataFrame]:
-        if all(frame is None for frame in frames):
-            return
-        sides = [
-            self._side(number, frame, state, moment.before) for number, frame in enumerate(frames)
+        arrived = [
+            None if frame is None else self.compact(f"in{number}", frame.wide())
+            for number, frame in enumerate(frames)
         ]
-        if all(side is not None for side in sides):
-            yield from self._pairs([side for side in sides if side is not None], state)
-        for number, frame in enumerate(frames):
-            if frame is not None:
-                rows = self.compact(f"in{number}", frame.wide())
+        yield from _gathered(self._pairs(arrived, state))
+        for number, rows in enumerate(arrived):
+            if rows is not None:
                 after = moment.after
                 lasting = rows if after is None else rows.filter(pl.col(DUE) > after)
                 state.append(f"in{number}", lasting)
         if self.node.rows is not None:
-            self._expire(frames, state)
+            self._expire(arrived, state)
 
-    def _expire(self, frames: Sequence[Frame | None], state: SiteState) -> None:
+    def _pairs(
+        self, arrived: Sequence[pl.DataFrame | None], state: SiteState
+    ) -> Iterator[pl.DataFrame]:
+        """The results of every cell that has new rows."""
+        for cell in _cells(arrived):
+            new = [_of_cell(rows, cell) for rows in arrived]
+            for first in (0, 1):
+                mine, theirs = new[first], new[1 - first]
+                if mine is None:
+                    continue
+                others = state.slices(f"in{1 - first}", cell)
+                # By time, a pair of new rows is met from the left; by rows, from the later of the two
+                if theirs is not None and (first == 0 or self.node.rows is not None):
+                    others.append(theirs)
+                for other in others:
+                    block = _Block(self, first, mine, other)
+                    yield from block.results()
+                    state.compared += block.compared
+
+    def _expire(self, arrived: Sequence[pl.DataFrame | None], state: SiteState) -> None:
         """Gives back what is further back than rows are counted, by what this cell has heard of."""
         for number in (0, 1):
-            own, other = frames[number], frames[1 - number]
-            counts = [int(frame.wide()[name].max()) + more  # type: ignore[arg-type]
-                      for frame, name, more in ((own, TIME, 1), (other, SEEN, 0))
-                      if frame is not None]  # fmt: skip
+            own, other = arrived[number], arrived[1 - number]
+            counts = [int(rows[name].to_numpy().max()) + more
+                      for rows, name, more in ((own, TIME, 1), (other, SEEN, 0))
+                      if rows is not None]  # fmt: skip
             if counts:
                 state.expire(f"in{number}", COUNTED + max(counts) - 1)
-
-    def _side(
-        self, number: int, frame: Frame | None, state: SiteState, before: int | None
-    ) -> pl.DataFrame | None:
-        """All rows of an input that count, new and old, each cell's in the order of the window."""
-        parts = [
-            part.with_columns(pl.lit(False).alias(_NEW))
-            for part in state.due(f"in{number}", before, NEVER)
-        ]
-        if frame is not None:
-            parts.append(frame.wide().with_columns(pl.lit(True).alias(_NEW)))
-        if not parts:
-            return None
-        return pl.concat([part.select(parts[0].columns) for part in parts]).sort(LOCATOR, TIME)
-
-    def _pairs(self, sides: list[pl.DataFrame], state: SiteState) -> Iterator[pl.DataFrame]:
-        waiting: list[pl.DataFrame] = []
-        height = 0
-        for left, right in _cells(sides):
-            # By time, a pair of new rows is met from the left; by rows, from the later of the two
-            before = left if self.node.rows is not None else left.filter(~pl.col(_NEW))
-            for first, rows, other in ((0, left, right), (1, right, before)):
-                new = rows.filter(pl.col(_NEW))
-                if new.height == 0 or other.height == 0:
-                    continue
-                block = _Block(self, first, new, other)
-                for found in block.results():
-                    waiting.append(found)
-                    height += found.height
-                    if height >= CHUNK:
-                        yield pl.concat(waiting)
-                        waiting, height = [], 0
-                state.compared += block.compared
-        if waiting:
-            yield pl.concat(waiting)
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.sort(LOCATOR, TIME)
 
 
-def _cells(sides: list[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """The rows of both inputs in each cell that has any of both."""
-    cells = [partition_of_locator(side[LOCATOR].to_numpy()) for side in sides]
-    for cell in np.intersect1d(cells[0], cells[1]).tolist():
-        cut = [np.searchsorted(known, [cell, cell + 1]) for known in cells]
-        left, right = (s.slice(a, b - a) for s, (a, b) in zip(sides, cut, strict=True))
-        yield left, right
+def _cells(arrived: Sequence[pl.DataFrame | None]) -> list[int]:
+    """The cells that have new rows of either input."""
+    found = [
+        distinct(partition_of_locator(rows[LOCATOR].to_numpy()))
+        for rows in arrived
+        if rows is not None
+    ]
+    return [int(cell) for cell in distinct(np.concatenate(found))] if found else []
+
+
+def _of_cell(rows: pl.DataFrame | None, cell: int) -> pl.DataFrame | None:
+    if rows is None:
+        return None
+    cut = slices(rows[LOCATOR].to_numpy(), [(cell, cell + 1)])
+    return rows.slice(cut[0][0], cut[0][1] - cut[0][0]) if cut else None
+
+
+def _gathered(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Few frames of many rows instead of many of few."""
+    waiting: list[pl.DataFrame] = []
+    height = 0
+    for part in parts:
+        waiting.append(part)
+        height += part.height
+        if height >= CHUNK:
+            yield pl.concat(waiting)
+            waiting, height = [], 0
+    if waiting:
+        yield pl.concat(waiting)
 
 
 @dataclass
@@ -160,6 +162,12 @@ class _Block:
     def results(self) -> Iterator[pl.DataFrame]:
         """Joined rows that meet the condition."""
         low, high = self._runs()
+        start, end = int(low.min()), int(high.max())
+        if start >= end:
+            return
+        # Of what is remembered, only what the new rows can meet
+        self.other = self.other.slice(start, end - start)
+        low, high = np.maximum(low - start, 0), np.maximum(high - start, 0)
         conditions = Conditions.of(
             self.product.node.residual, self._columns(self.first, self.new),
             self._columns(1 - self.first, self.other),
@@ -169,7 +177,9 @@ class _Block:
             end = np.clip(high[rows], begin, others.stop)
             self.compared += int((end - begin).sum())
             found = conditions.pairs(rows, others) if conditions.quick else None
+            left = conditions.left
             if found is None:
+                left = (*conditions.quick, *left)
                 mine = np.repeat(np.arange(rows.start, rows.stop), end - begin)
                 theirs = expand(begin, end - begin)
             else:
@@ -177,7 +187,7 @@ class _Block:
                 inside = theirs >= begin[mine - rows.start]
                 inside &= theirs < end[mine - rows.start]
                 mine, theirs = mine[inside], theirs[inside]
-            yield from self._joined(mine, theirs, conditions.left)
+            yield from self._joined(mine, theirs, left)
 
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """For each new row the run of rows of the other input that are in its window."""
@@ -209,7 +219,7 @@ class _Block:
         for at in range(0, len(mine), CHUNK):
             rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)
             if condition is not None:
-                rows = rows.filter(to_polars(condition, rows.schema))
+                rows = rows.filter(to_polars(condition, rows.schema).cast(pl.Boolean))
             yield rows.select(LOCATOR, *self.product.schema)
 
     def _rows(self, mine: np.ndarray, theirs: np.ndarray, read: set[str]) -> pl.DataFrame:

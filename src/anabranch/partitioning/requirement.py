@@ -196,11 +196,10 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
 
 def _joined(node: Join, sides: list[Lineage]) -> Lineage:
     """The columns that an equality of the join is between: they count on the streams of all sides."""
-    certain = {"left": (0,), "right": (1,), "full": (), "semi": (0,), "anti": (0,)}
     known: dict[str, Mapping[str, Expression]] = {}
     for group in zip(*node.keys, strict=True):
         terms = _meeting(node.parts, group, sides)
-        for number in certain.get(node.kind, range(len(group))):
+        for number in node.certain:
             key = group[number]
             if terms and isinstance(key, Column):
                 known[node.names[number][key.name]] = terms

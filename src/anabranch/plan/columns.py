@@ -5,12 +5,11 @@ from __future__ import annotations
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Aggregate, History, Join
 from anabranch.language.join import PLACE, SEEN, Numbered
-from anabranch.language.window import CountWindow
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import needed
 from anabranch.plan.draft import Draft
-from anabranch.plan.subquery import Path, Stateful, Subquery, steps_of
+from anabranch.plan.subquery import Path, Subquery, needs_merger, steps_of
 
 
 def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set[str]]]:
@@ -74,10 +73,6 @@ def reads_of(node: Aggregate | History) -> set[str]:
     return found
 
 
-def needs_order(node: Stateful) -> bool:
+def needs_order(node: Aggregate | History) -> bool:
     """Whether the operator depends on the order of rows beyond their time."""
-    if isinstance(node, (Join, Numbered)):
-        return isinstance(node, Numbered)
-    if isinstance(node, History) or isinstance(node.window, CountWindow):
-        return True
-    return ordered_by_time(partials_for(node.aggregates))
+    return needs_merger(node) or ordered_by_time(partials_for(node.aggregates))

@@ -17,6 +17,7 @@ import polars as pl
 
 from anabranch.language.expression import Named
 from anabranch.language.graph import Join, Node, Stream, Union, streams_of
+from anabranch.language.join import Numbered, numbered
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
@@ -105,10 +106,14 @@ class _Evaluator:
         if isinstance(node, Union):
             names = node.schema.names()
             return _numbered(pl.concat([self.rows(part).select(names) for part in node.parts]))
+        if isinstance(node, Join) and node.rows is not None:
+            node = numbered(node)
         below = [self.rows(part) for part in node.inputs]
         if not isinstance(node, Stateful):
             return apply(steps_of(node), below[0])
         wanted = None
+        if isinstance(node, Numbered):
+            wanted = {name for name in node.input.schema if name in below[0]}
         if isinstance(node, Join):
             # A sample has only the columns that are read
             sides = zip(node.names, below, strict=True)

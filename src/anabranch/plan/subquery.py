@@ -54,7 +54,7 @@ class Path:
     origin: str
     steps: tuple[Step, ...] = ()
     input: int = 0
-    """Which input of the operator they come to: a join has two."""
+    """Which input of the operator they come to: joins have several."""
 
     def through(self, below: Path, *steps: Step) -> Path:
         """This path, if what it came from is itself reached by another path and steps."""

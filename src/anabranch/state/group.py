@@ -83,6 +83,14 @@ class SiteState:
                 found.append(rows)
         return found
 
+    def slices(self, table: str, partition: int) -> list[pl.DataFrame]:
+        """The rows of one partition, a frame for each segment, as they lie there."""
+        found = []
+        for ref, wanted in self._mine(table):
+            cut = intersect(wanted, [(partition, partition + 1)])
+            found += read_segment(self.place, ref, cut) if cut else []
+        return found
+
     def holds(self, table: str, locators: np.ndarray) -> np.ndarray:
         """Whether there are rows with each of these sorted locators."""
         found = np.zeros(len(locators), dtype=bool)
@@ -137,7 +145,8 @@ class SiteState:
                 if cut:
                     frames += read_segment(self.place, ref, cut)
                     masked.append(Masked(ref.file, ref.batch, tuple(cut)))
-            rows = pl.concat(frames) if frames else None
+            names = frames[0].columns if frames else []
+            rows = pl.concat([frame.select(names) for frame in frames]) if frames else None
             if rows is not None and after is not None:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:

@@ -49,15 +49,18 @@ def _merged(lower: Join, upper: Join) -> Join | None:
     """Both joins as one; None if they are not on the same key."""
     if lower.kind != "inner" or upper.kind != "inner" or not lower.keys[0]:
         return None
-    groups = [_shown(lower, place) for place in range(len(lower.keys[0]))]
-    keys: list[Expression] = []
-    for group in groups:
-        found = [theirs for ours, theirs in zip(*upper.keys, strict=True) if str(ours) in group]
-        if len(found) != 1:
-            return None
-        keys += found
-    if len(upper.keys[0]) != len(groups):
+    if len(lower.keys[0]) != len(upper.keys[0]):
         return None
+    keys: list[Expression] = []
+    left = list(zip(*upper.keys, strict=True))
+    for place in range(len(lower.keys[0])):
+        known = _shown(lower, place)
+        found = next((pair for pair in left if str(pair[0]) in known), None)
+        if found is None:
+            return None
+        # Each equality stands for one key: were it taken twice, another would be lost
+        left = [pair for pair in left if pair is not found]
+        keys.append(found[1])
     conditions = [part for part in (lower.predicate, upper.predicate) if part is not None]
     return Join(
         (*lower.parts, *upper.parts[1:]),

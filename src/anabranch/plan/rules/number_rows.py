@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anabranch.language.graph import Join
-from anabranch.language.join import Numbered
+from anabranch.language.join import numbered
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery
 
@@ -19,24 +19,18 @@ def number_rows(draft: Draft, aims: Aims) -> Draft:
         node = subquery.node
         if not isinstance(node, Join) or node.rows is None:
             continue
+        joined = numbered(node)
         made: dict[str, Subquery] = {}
-        for number, side in enumerate(("left", "right")):
-            other = node.parts[1 - number]
-            numbered = Numbered(node.parts[number], other, first=number == 0)
+        for number, (side, part) in enumerate(zip(("left", "right"), joined.parts, strict=True)):
             paths = tuple(
                 replace(path, input=0 if path.input == number else 1) for path in subquery.paths
             )
-            own = f"{name}-{side}"
-            made[own] = Subquery(own, numbered, paths, subquery.query)
-        parts = tuple(part.node for part in made.values())
-        joined = replace(
-            subquery,
-            node=Join(parts, "inner", node.keys, node.predicate, node.suffixes, node.rows),
-            paths=tuple(Path(own, input=number) for number, own in enumerate(made)),
-        )
+            made[f"{name}-{side}"] = Subquery(f"{name}-{side}", part, paths, subquery.query)
+        paths = tuple(Path(own, input=number) for number, own in enumerate(made))
+        made[name] = replace(subquery, node=joined, paths=paths)
         # In the place of the join, for readers stand after those they read
         before: dict[str, Subquery] = {}
-        for other_name, part in draft.subqueries.items():
-            before |= {**made, name: joined} if other_name == name else {other_name: part}
+        for other in draft.subqueries.values():
+            before |= made if other.name == name else {other.name: other}
         draft = replace(draft, subqueries=before)
     return draft
