@@ -8,7 +8,7 @@ from typing import Any
 
 from anabranch.choosing import Choosing
 from anabranch.language.graph import Node
-from anabranch.language.join import Numbered
+from anabranch.language.numbered import Numbered
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from anabranch.language.join import PLACE, SEEN, Numbered
+from anabranch.language.numbered import PLACE, SEEN, Numbered
 from anabranch.operators.base import Moment, Spread, add_locator, time_of
 from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME

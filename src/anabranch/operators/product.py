@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Expression, columns_of, to_polars
 from anabranch.language.graph import Join
-from anabranch.language.join import PLACE, SEEN
+from anabranch.language.numbered import PLACE, SEEN
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
 from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of

@@ -41,7 +41,7 @@ from anabranch.language.graph import (
     Stream,
     Union,
 )
-from anabranch.language.join import Numbered
+from anabranch.language.numbered import Numbered
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Aggregate, History, Join
-from anabranch.language.join import PLACE, SEEN, Numbered
+from anabranch.language.numbered import PLACE, SEEN, Numbered
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import needed

@@ -17,7 +17,7 @@ import polars as pl
 
 from anabranch.language.expression import Named
 from anabranch.language.graph import Join, Node, Stream, Union, streams_of
-from anabranch.language.join import Numbered, numbered
+from anabranch.language.numbered import Numbered, numbered
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute

@@ -25,7 +25,7 @@ from anabranch.language.graph import (
     Ordered,
     Project,
 )
-from anabranch.language.join import Numbered
+from anabranch.language.numbered import Numbered
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Join, Node
-from anabranch.language.join import Numbered
+from anabranch.language.numbered import Numbered
 from anabranch.language.window import (
     UNITS,
     CountWindow,

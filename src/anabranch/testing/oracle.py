@@ -38,8 +38,10 @@ from anabranch.language.builder import Query
 from anabranch.language.graph import Node, Stream, streams_of
 from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.compare import assert_same_rows
+from anabranch.testing.quantiles import quantile_columns
 from anabranch.testing.sources import EpochSource
-from anabranch.testing.sql import EPOCH, SEQ, Translator, quantile_columns
+from anabranch.testing.sql import Translator
+from anabranch.testing.sql_expression import EPOCH, SEQ
 
 if TYPE_CHECKING:
     import duckdb

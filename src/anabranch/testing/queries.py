@@ -26,7 +26,7 @@ from anabranch.testing.aggregates import (
     Asking,
 )
 from anabranch.testing.chooser import Chooser, Clock
-from anabranch.testing.sql import quantile_columns
+from anabranch.testing.quantiles import quantile_columns
 
 Columns: TypeAlias = "list[str | Expression | Named]"
 

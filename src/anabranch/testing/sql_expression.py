@@ -17,6 +17,9 @@ from anabranch.errors import PlanningError
 from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, type_of
 from anabranch.language.functions import DOTTED
 
+EPOCH, SEQ = "__epoch", "__seq"
+"""The epoch in which a run emits a row, and its arrival number."""
+
 _NAMES: dict[type[pl.DataType], str] = {
     pl.Int8: "TINYINT", pl.Int16: "SMALLINT", pl.Int32: "INTEGER", pl.Int64: "BIGINT",
     pl.UInt8: "UTINYINT", pl.UInt16: "USMALLINT", pl.UInt32: "UINTEGER", pl.UInt64: "UBIGINT",
@@ -40,6 +43,17 @@ def type_name(kind: pl.DataType) -> str:
 def quote(name: str) -> str:
     """A name as SQL wants it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def list_of(parts: Sequence[str]) -> str:
+    return ", ".join(parts)
+
+
+def named(value: str, schema: Mapping[str, pl.DataType], name: str) -> str:
+    """A value in the type that a schema has for a name."""
+    kind = schema[name]
+    typed = value if kind == pl.Null else f"CAST({value} AS {type_name(kind)})"
+    return f"{typed} AS {quote(name)}"
 
 
 def floor_divide(value: str, by: str | int) -> str:
