@@ -112,7 +112,7 @@ def demo(
     ui: Ui = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
-    """Two million generated packets through three network queries, with a live view."""
+    """Two million generated packets through four network queries, with a live view."""
     console, plan = Console(), Demo(rows, out)
     plan.clear()
     with _spark(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
@@ -252,11 +252,12 @@ def _show_end(console: Console, totals: Totals) -> None:
 
 def _tell_discarded(totals: Totals) -> None:
     """Without a checkpoint, windows that are still open are gone: nothing is lost in silence."""
-    left = sum(one["numRowsTotal"] for one in totals.last.get("stateOperators", ()))
+    operators = totals.last.get("stateOperators", ())
+    left = sum(one["numRowsTotal"] for one in operators if one["customMetrics"]["open"])
     if left:
         complain(
-            f"{left:,} rows of open windows were discarded: there is no checkpoint to keep them. "
-            "SET checkpoint = 'folder', or SET at_end = 'close' to close all windows.", "yellow",
+            f"{left:,} rows of open windows and outer joins were discarded: there is no checkpoint to keep "
+            "them. SET checkpoint = 'folder', or SET at_end = 'close' to have their results.", "yellow",
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from anabranch import Query, Session, call, col, count
 
 KINDS = ("inner", "left", "right", "full", "semi", "anti")
-QUERIES = (*KINDS, "three", "pairs")
+QUERIES = (*KINDS, "three", "pairs", "grid", "numbered")
 
 
 def register(place: Session, rows: Query) -> None:
@@ -21,6 +21,10 @@ def register(place: Session, rows: Query) -> None:
     place.query(
         "three", even.join(odd, on="k", where=near).join(rows, "k", where=nearer, suffix="c")
     )
+    close = call("abs", col("v") - col("v_right")) <= 1
+    place.query("grid", even.join(odd, where=near & close))
+    # More rows than there are: which ones are the last would depend on the order of equal times
+    place.query("numbered", even.join(odd, on="k", where=close, rows=1_000_000))
     flows = rows.group_by((col("time") // 20).alias("tb"), "k").agg(count().alias("n"))
     place.query("pairs", flows.join(flows, on=["k", ("tb", col("tb") + 1)], how="full"))
 
@@ -33,5 +37,8 @@ ORACLE = {
     **{kind: f"{_PLAIN} SELECT * FROM {_EVEN} {kind.upper()} JOIN {_ODD} {_ON}" for kind in KINDS},
     "three": f"""{_PLAIN} SELECT a.*, b.*, c.* FROM {_EVEN} JOIN {_ODD} {_ON}
                  JOIN plain AS c ON a.k = c.k AND abs(c.time - b.time) <= 9""",
+    "grid": f"""{_PLAIN} SELECT * FROM {_EVEN} JOIN {_ODD}
+                ON b.time BETWEEN a.time - 15 AND a.time + 25 AND abs(a.v - b.v) <= 1""",
+    "numbered": f"{_PLAIN} SELECT * FROM {_EVEN} JOIN {_ODD} ON a.k = b.k AND abs(a.v - b.v) <= 1",
     "pairs": f"SELECT a.*, b.* FROM {_FLOWS} a FULL JOIN {_FLOWS} b ON a.k = b.k AND a.tb = b.tb + 1",
 }

@@ -81,7 +81,7 @@ def test_joins_are_explained_over_streams_with_rows() -> None:
     here = Session.in_process(2)
     here.stream("tcp", generator="packets", rows=1000, ordered="time")
     here.query("j", "SELECT a.srcIP FROM tcp a JOIN tcp b ON a.srcIP = b.srcIP AND a.time = b.time")
-    assert "inner join on srcIP = srcIP and time = time" in here.explain()
+    assert "inner join on a.srcIP = b.srcIP and a.time = b.time" in here.explain()
     assert results(here, "j")
 
 

@@ -266,7 +266,7 @@ class Checkpoint:
         live = unmask(known.segments, done)
         live += [ref for part in done for ref in part.segments]
         if watermark is not None:
-            live = [ref for ref in live if ref.max_due > watermark]
+            live = [ref for ref in live if ref.max_due > watermark and not orders.ended]
         return SubqueryRecord(
             sites=list(orders.maps[subquery.home].sites),
             grid=known.grid,

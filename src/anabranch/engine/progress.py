@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.language.graph import streams_of
+from anabranch.language.graph import Join, Node, streams_of
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan
 from anabranch.sinks.base import Sink
@@ -118,6 +118,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     "grid": record.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
+                    "open": _may_give_more(orders.plan.subqueries[name].node),
                     "pairsCompared": sum(part.compared for part in done),
                     "rowsReceived": sum(part.rows_received for part in done),
                     "bytesReceived": sum(part.bytes_received for part in done),
@@ -130,6 +131,11 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
             }
         )
     return operators
+
+
+def _may_give_more(node: Node) -> bool:
+    """Whether what is remembered may have results of its own in the end, without new rows."""
+    return not isinstance(node, Join) or node.kind not in ("inner", "semi")
 
 
 def skew(loads: Sequence[int]) -> float:

@@ -17,7 +17,16 @@ from typing import TypeAlias
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
-from anabranch.language.expression import Column, Expression, Named, col, type_of
+from anabranch.language.bounds import all_of
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Named,
+    col,
+    substitute,
+    type_of,
+)
 from anabranch.language.graph import (
     Aggregate,
     Branch,
@@ -33,6 +42,7 @@ from anabranch.language.graph import (
     told_by,
     tumble_size,
 )
+from anabranch.language.matching import right_names
 from anabranch.language.window import (
     CountWindow,
     Everything,
@@ -44,6 +54,11 @@ from anabranch.language.window import (
 )
 
 Key: TypeAlias = "str | Expression | Named | WindowKey"
+HOW = {
+    "outer": "full", "full_outer": "full", "left_outer": "left", "right_outer": "right",
+    "left_semi": "semi", "left_anti": "anti",
+}  # fmt: skip
+"""Joins by the names that Spark gives them."""
 On: TypeAlias = "str | tuple[str | Expression, str | Expression]"
 """What must be equal in a join: a column of both, or an expression over the left and one over the right."""
 
@@ -148,9 +163,10 @@ class Query:
         """Pairs of rows of this query and another that agree on all of `on`.
 
         `on` has names that both have, or pairs of a left and a right expression; an inner join may do
-        without. `how` is inner, left, right, full, semi or anti. Right columns that the left has too get
-        `_<suffix>`; `where` is over the columns of both, and says how far apart in time rows may be. With
-        `rows`, a row meets the last so many rows of the other query instead, whatever their times.
+        without. `how` is inner, left, right, full, semi or anti, or Spark's name of one. Right columns that
+        the left has too get `_<suffix>`; `where` is over the columns of both, and says how far apart in time
+        rows may be. With `rows`, a row meets the last so many rows of the other query instead, whatever
+        their times.
 
         >>> import polars as pl
         >>> flows = Query(Stream("flows", pl.Schema({"tb": pl.Int64, "n": pl.Int64}), Ordered("tb", False)))
@@ -161,8 +177,14 @@ class Query:
             raise LanguageError(f"join() takes another query, not {type(other).__name__}.")
         given = [on] if isinstance(on, (str, tuple)) else list(on or ())
         pairs = [_pair(part) for part in given]
+        if rows is not None:
+            # All rows are counted, whatever their keys
+            names = right_names(self.node.schema, other.node.schema, suffix)
+            shown = {own: Column(name) for own, name in names.items()}
+            equal = [Call("=", (ours, substitute(theirs, shown))) for ours, theirs in pairs]
+            where, pairs = all_of([*equal, *([] if where is None else [where])]), []
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-        return Query(Join((self.node, other.node), how, keys, where, (suffix,), rows))
+        return Query(Join((self.node, other.node), HOW.get(how, how), keys, where, (suffix,), rows))
 
     def group_by(self, *keys: Key) -> Grouped:
         """Groups of rows with the same keys; one key may be a window or `time // n`."""

@@ -48,6 +48,8 @@ class Inputs:
     """For each input its columns: the name there, and the name among the columns of all inputs."""
     merged: Mapping[str, Expression] = field(default_factory=dict)
     """Columns that USING made one of two."""
+    asked: Collection[str] = ()
+    """Inputs of semi- and anti-joins, which have no columns in the result."""
 
     def holding(self, column: str) -> list[str]:
         """The inputs that have a column of that name."""

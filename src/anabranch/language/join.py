@@ -43,6 +43,8 @@ class Join(Node):
     suffixes: tuple[str, ...] = ("right",)
     rows: int | None = None
     """Not by time: a row meets the last so many rows of the other input, in the order of both."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """How a text names columns of the joined rows, where it has other names for them: for messages."""
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
@@ -60,6 +62,8 @@ class Join(Node):
         object.__setattr__(self, "ordered", self._order())
 
     def _check_keys(self) -> None:
+        if self.rows is not None:
+            self._check_rows(self.rows)
         if not self.keys[0] and self.predicate is None and self.rows is None:
             raise LanguageError(
                 "This join has no condition between its two inputs, so every row would meet every row: "
@@ -70,8 +74,6 @@ class Join(Node):
                 f"A {self.kind} join needs an equality between its two inputs; only an inner join does "
                 "without. Say which columns must be equal."
             )
-        if self.rows is not None:
-            self._check_rows(self.rows)
 
     def _check_rows(self, rows: int) -> None:
         if rows < 1:
@@ -79,8 +81,8 @@ class Join(Node):
         times = [part.ordered for part in self.parts]
         if len(times) != 2 or self.kind != "inner" or self.keys[0]:
             raise LanguageError(
-                "A join within a number of rows is an inner join of two inputs, whose equalities stand "
-                "in its predicate."
+                "A join within a number of rows is an inner join of two inputs, and its equalities are "
+                "part of its predicate."
             )
         if times[0] is None or times[1] is None or times[0].timestamps != times[1].timestamps:
             raise LanguageError(
@@ -135,6 +137,12 @@ class Join(Node):
                 for own, kind in part.schema.items()
             }
         )
+
+    def time_names(self) -> list[str]:
+        """What the ordered attributes of the inputs are called, as far as they have any."""
+        pairs = zip(self.parts, self.names, strict=True)
+        shown = [names[part.ordered.column] for part, names in pairs if part.ordered]
+        return [self.written.get(name, name) for name in shown]
 
     # -- time -------------------------------------------------------------------------------------
 

@@ -47,11 +47,12 @@ class From:
     query: Query = field(init=False)
     tables: dict[str, Mapping[str, str]] = field(default_factory=dict)
     merged: dict[str, Expression] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
 
     @property
     def scope(self) -> Scope:
         scope = self.reader.scope
-        inputs = Inputs(dict(self.tables), dict(self.merged))
+        inputs = Inputs(dict(self.tables), dict(self.merged), frozenset(self.asked))
         return Scope(scope.text, self.query.node.schema, scope.where, inputs)
 
     def read(self, tree: exp.Select) -> None:
@@ -80,6 +81,11 @@ class From:
                 f"two inputs are called '{name}': give one another name with AS.", tree
             )
         if isinstance(tree, exp.Subquery):
+            around = tree.find_ancestor(exp.Select)
+            if not name and (self.tables or (around and around.args.get("joins"))):
+                raise self.reader.scope.error(
+                    "a sub-query beside others needs a name: (…) AS x.", tree
+                )
             return name, self.reader.query(tree.this)
         known = self.reader.known
         if tree.name not in known:
@@ -136,9 +142,20 @@ class From:
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         parts = self.query.node, right.node
         with before.placed(tree.this):
-            self.query = Query(Join(parts, kind, keys, all_of(rest), (name,), rows))
+            self.query = Query(
+                Join(parts, kind, keys, all_of(rest), (name,), rows, self._written())
+            )
         if kind in FILTERING:
             self.tables = known
+            self.asked.add(name)
+
+    def _written(self) -> dict[str, str]:
+        """How columns of all inputs can be written without doubt."""
+        return {
+            shown: f"{table}.{own}"
+            for table, columns in self.tables.items()
+            for own, shown in columns.items()
+        }
 
     def _within_rows(self, conditions: list[exp.Expr]) -> tuple[int | None, list[exp.Expr]]:
         """The number of WITHIN_ROWS(n) among the conditions, and the others."""
@@ -158,13 +175,20 @@ class From:
         return None, conditions
 
     def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
-        others = " and ".join(repr(other) for other in before.inputs.tables)
-        first = next(iter(before.inputs.tables))
+        tables = before.inputs.tables
+        others = " and ".join(repr(other) for other in tables)
+        first, *_ = tables
+        right = self.tables[name]
+        common = [
+            (table, own) for table, columns in tables.items() for own in columns if own in right
+        ]
+        # Times are seldom what is meant, unless there is nothing else
+        table, column = next((pair for pair in common if pair[1] != "time"), (first, "time"))
         place = "ON" if kind != "inner" else "ON or WHERE"
         return before.error(
             f"nothing says which rows of '{name}' belong to which of {others}, so every row would meet "
             f"every row: add an equality between their columns to {place}, such as "
-            f"{first}.time = {name}.time.",
+            f"{table}.{column} = {name}.{column}.",
             tree.this,
         )
 

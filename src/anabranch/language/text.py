@@ -70,7 +70,7 @@ def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expre
 _ELSEWHERE: dict[type[exp.Expr], str] = {
     exp.Subquery: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
     exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
-    exp.Exists: "EXISTS is not available: JOIN the other input and group the result",
+    exp.Exists: "EXISTS is not available: SEMI JOIN the other input, or ANTI JOIN it for NOT EXISTS",
     exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
     exp.TryCast: "TRY_CAST is not available: CAST, and keep rows that do not fit out with CASE or WHERE",
     exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
@@ -222,7 +222,9 @@ def _condition(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
 def _in(tree: exp.In, scope: Scope) -> Expression:
     if tree.args.get("query"):
         raise scope.error(
-            "IN (SELECT …) is not available: JOIN the other query, or write IN (constants).", tree
+            "IN (SELECT …) is not available: SEMI JOIN the other query (ANTI JOIN for NOT IN), or write "
+            "IN (constants).",
+            tree,
         )
     options = [translate(part, scope) for part in tree.expressions]
     values = [option.value for option in options if isinstance(option, Literal)]

@@ -50,6 +50,11 @@ def _qualified(tree: exp.Column, scope: Scope) -> Expression:
     tables = scope.inputs.tables
     if not tables:
         raise scope.error(f"write '{tree.name}' without '{tree.table}.': there is one input.", tree)
+    if tree.table in scope.inputs.asked:
+        raise scope.error(
+            f"'{tree}' is not in the result: SEMI and ANTI JOIN give the columns of the left input alone.",
+            tree,
+        )
     if tree.table not in tables or tree.args.get("db"):
         raise scope.error(
             f"there is no input '{tree.table}' here.{suggest(tree.table, tables)} An input has the name "

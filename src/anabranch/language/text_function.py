@@ -68,6 +68,11 @@ def apply_function(
         raise scope.error(f"{written.upper()} is {_NOT_HERE[name]}.", tree)
     if name in (*_RANKS, *_NEIGHBOURS):
         raise scope.error(f"{written.upper()} is not available: {window_only(name)}.", tree)
+    if name == "within_rows":
+        raise scope.error(
+            "WITHIN_ROWS stands in the ON of a join, with other conditions joined to it by AND.",
+            tree,
+        )
     if name not in NAMED_FUNCTIONS:
         known = (*NAMED_FUNCTIONS, *ALIASES, *aggregate.FUNCTIONS)
         raise scope.error(f"there is no function '{written}'.{suggest(written, known)}", tree)

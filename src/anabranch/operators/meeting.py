@@ -142,7 +142,7 @@ class Meeting:
         shown = ", ".join(repr(value) for value in head)
         return [
             f"the key {shown} alone has {sizes} rows that may meet, {int(new[hottest]):,} new "
-            "combinations in this epoch. If that is not meant, add a condition or leave the key out"
+            "combinations to look at in this epoch. If that is not meant, leave the key out"
         ]
 
 

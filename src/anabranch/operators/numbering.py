@@ -1,8 +1,9 @@
 """Numbers the rows of an input in the order of two: what a join within a number of rows goes by.
 
 Every row gets its number in its own input, and how many rows of the other input came before it. All rows
-of both come to one site; of the other input only their times. The order is that of the merger; of two rows
-of the same time and arrival, the one of the first input comes first.
+of both come to one site; of the other input only their times. The order is that of time; at equal times
+rows of the first input come first, and those of one input as they arrived. So it does not depend on how
+the inputs were cut into epochs.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Numbering:
         if self.merge is not MERGES[TRANSPARENT]:
             return rows.sort(pl.col(_OTHER) ^ (not self.node.first), maintain_order=True)
         second = rows[_OTHER].to_numpy() ^ (not self.node.first)
-        order = np.lexsort((second, rows[SEQ].to_numpy(), rows[TIME].to_numpy()))
+        order = np.lexsort((rows[SEQ].to_numpy(), second, rows[TIME].to_numpy()))
         return rows[pl.Series(order.astype(np.uint32))]
 
     def _counts(self, state: SiteState) -> tuple[int, int]:

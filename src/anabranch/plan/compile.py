@@ -123,21 +123,21 @@ def _check_bounded(made: Draft, allow_unbounded: bool) -> None:
 
 def _bound_to_add(node: Join) -> str:
     """What is missing in the condition of a join, by the names its columns have there."""
-    times = [
-        names[part.ordered.column]
-        for part, names in zip(node.parts, node.names, strict=True)
-        if part.ordered
-    ]
+    times = node.time_names()
     if len(times) < len(node.parts):
-        return "One of its inputs has no ordered attribute any more: keep it in the select"
-    apart = (
-        "INTERVAL '1' MINUTE"
-        if node.parts[0].ordered and node.parts[0].ordered.timestamps
-        else "60"
-    )
+        return (
+            "One of its inputs has no ordered attribute any more: keep it in the select, and mind that a "
+            "full join loses it"
+        )
+    stamps = any(part.ordered and part.ordered.timestamps for part in node.parts)
+    apart = "INTERVAL '1' MINUTE" if stamps else "60"
+    pairs = [(i, j) for i in range(len(times)) for j in range(len(times)) if i != j]
+    first, second = next((i, j) for i, j in pairs if node.bounds[i][j] is None)
+    example = f"{times[second]} BETWEEN {times[first]} - {apart} AND {times[first]} + {apart}"
     return (
-        "Say on both sides how far apart they may be, such as "
-        f"{times[1]} BETWEEN {times[0]} - {apart} AND {times[0]} + {apart}"
+        f"Nothing says how much later {times[second]} may be than {times[first]}: conditions count that "
+        "compare the two, give or take a constant, and stand in ON, joined by AND. Say, for instance, "
+        f"{example}"
     )
 
 

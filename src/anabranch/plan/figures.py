@@ -96,7 +96,9 @@ class _Maker:
             )
             for path, crossing, flow in zip(subquery.paths, crosses, expected, strict=True)
         )
-        return SubqueryPart(subquery, edges, self.flow(subquery.node), work)
+        # What a rule has made of several nodes goes by the name of the last of them
+        yields = self.flow(subquery.node) or self.flows.get(subquery.name)
+        return SubqueryPart(subquery, edges, yields, work)
 
     def _crosses(self, subquery: Subquery, path: Path) -> bool:
         origin = self.plan.subqueries.get(path.origin)

@@ -9,7 +9,6 @@ from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Join, Node
 from anabranch.language.numbered import Numbered
 from anabranch.language.window import (
-    UNITS,
     CountWindow,
     Everything,
     Hop,
@@ -19,6 +18,7 @@ from anabranch.language.window import (
 )
 from anabranch.operators.stateless import Step, Where
 from anabranch.partitioning.term import text_of
+from anabranch.plan.join_words import join_words, length
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
 LONG = 60
@@ -46,41 +46,10 @@ def title_words(node: Node) -> str:
         case Numbered():
             return "rows numbered in the order of both inputs"
         case Join():
-            groups = zip(*node.keys, strict=True)
-            pairs = " and ".join(" = ".join(map(text_of, group)) for group in groups)
-            if node.rows is not None:
-                return (
-                    f"inner join of every row with the last {node.rows:,} rows of the other input"
-                )
-            ways = "" if len(node.parts) == 2 else f" of {len(node.parts)} inputs"
-            return f"{node.kind} join{ways}{f' on {pairs}' if pairs else ''}{_apart(node)}"
+            return join_words(node)
     return {"GATHER": "results brought together on one site", "UNION": "rows of all inputs"}.get(
         str(node), str(node)
     )
-
-
-def _apart(node: Join) -> str:
-    """How far apart in time rows may be that meet, for two inputs."""
-    first, second = (part.ordered for part in node.parts[:2])
-    if len(node.parts) != 2 or first is None or second is None:
-        return ""
-    names = [names[time.column] for names, time in zip(node.names, (first, second), strict=True)]
-    after, before = node.bounds[0][1], node.bounds[1][0]
-    if after is None and before is None:
-        return ", however far apart"
-    if after is not None and before is not None and after == -before:
-        apart = f"{length(abs(after), first.timestamps)} {'later' if after > 0 else 'earlier'} than"
-        return f", {names[1]} {apart if after else 'at the same time as'} {names[0]}"
-    limits = [
-        f"not {way}"
-        if most == 0
-        else f"at most {length(most, first.timestamps)} {way}"
-        if most > 0
-        else f"at least {length(-most, first.timestamps)} {other}"
-        for most, way, other in ((after, "later", "earlier"), (before, "earlier", "later"))
-        if most is not None
-    ]
-    return f", {names[1]} {' and '.join(limits)} than {names[0]}"
 
 
 def merger_words(merger: str) -> str:
@@ -117,16 +86,6 @@ def _window(window: Window, column: str, timestamps: bool) -> str:
             return f"windows of {size:,} rows every {advance:,}"
         case Everything():
             return "all rows so far"
-
-
-def length(value: int, timestamps: bool) -> str:
-    """A length of time: in the largest unit it is a whole number of, if the attribute has units."""
-    if not timestamps:
-        return f"{value:,}"
-    fitting = [unit for unit, size in UNITS.items() if value % size == 0 and value]
-    unit = fitting[-1] if fitting else "microsecond"
-    count = value // UNITS[unit]
-    return f"{count:,} {unit}{'' if count == 1 else 's'}"
 
 
 def _aggregate(part: NamedAggregate) -> str:

@@ -93,7 +93,9 @@ class ConsoleSink(_Delivered):
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
         with pl.Config(tbl_rows=self.limit, tbl_hide_dataframe_shape=True):
             shown = rows.head(self.limit)
-            print(f"epoch {epoch}, {self.query}: {rows.height} row(s)\n{shown}", flush=True)
+            more = rows.height - shown.height
+            after = f"\n… and {more:,} more" if more else ""
+            print(f"epoch {epoch}, {self.query}: {rows.height} row(s)\n{shown}{after}", flush=True)
 
 
 @dataclass

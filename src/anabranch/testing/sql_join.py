@@ -60,7 +60,7 @@ class Joins:
 
     def _counted(self, node: Join, rows: int, parts: list[str]) -> str:
         """Pairs in which one row is among the last so many of its input before the other row."""
-        order = "__t0 < __t1 OR (__t0 = __t1 AND __s0 <= __s1)"
+        order = "__t0 <= __t1"
         left, right = (
             self.add(
                 f"SELECT *, row_number() OVER (ORDER BY __t{n}, __s{n}) - 1 AS __p{n} FROM {part}"

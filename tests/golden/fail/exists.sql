@@ -5,4 +5,4 @@
 --query q
 SELECT len FROM tcp t WHERE EXISTS (SELECT 1 FROM tcp u WHERE u.srcIP = t.srcIP)
 
---fail= EXISTS is not available: JOIN the other input
+--fail= EXISTS is not available: SEMI JOIN the other input

@@ -5,4 +5,4 @@
 --query q
 SELECT len FROM tcp WHERE srcIP IN (SELECT destIP FROM tcp)
 
---fail= character 27: IN (SELECT …) is not available: JOIN the other query
+--fail= character 27: IN (SELECT …) is not available: SEMI JOIN the other query

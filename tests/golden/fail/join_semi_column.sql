@@ -6,4 +6,4 @@
 --query q
 SELECT a.len, b.host FROM tcp a SEMI JOIN dns b ON a.srcIP = b.srcIP AND a.time = b.at
 
---fail= there is no input 'b' here. Existing: a
+--fail= 'b.host' is not in the result: SEMI and ANTI JOIN give the columns of the left input alone

@@ -5,4 +5,4 @@
 --query q
 SELECT a.len FROM tcp a JOIN tcp b ON a.srcIP = b.destIP AND b.time >= a.time
 
---fail= Say on both sides how far apart they may be, such as time_b BETWEEN time - 60 AND time + 60, or accept it with the setting allow_unbounded_state=True
+--fail= Nothing says how much later b.time may be than a.time: conditions count that compare the two, give or take a constant, and stand in ON, joined by AND. Say, for instance, b.time BETWEEN a.time - 60 AND a.time + 60, or accept it

@@ -68,6 +68,7 @@ def _merged(lower: Join, upper: Join) -> Join | None:
         (*lower.keys, tuple(keys)),
         all_of(conditions),
         (*lower.suffixes, *upper.suffixes),
+        written=upper.written,
     )
 
 
