@@ -148,18 +148,20 @@ def _advance(
     done.groups = state.groups
     done.compared = state.compared
     done.warnings = state.warnings
-    name = _namer(orders, subquery.name, site)
-    done.segments = state.write(name, operator.span, orders.settings.fsync)
-    budget = max(
-        orders.settings.compaction_floor_rows,
-        int(done.rows_in * orders.settings.compaction_share),
-    )
-    merged, masked = state.compact(
-        operator.compact, moment.after, operator.span, orders.settings.compaction_fan, budget,
-        name, orders.settings.fsync,
-    )  # fmt: skip
-    done.segments += merged
-    done.masked = masked_as_plain([*masked, *state.expired])
+    if not orders.ended:
+        # At the end of all streams there is nothing left to remember for
+        name = _namer(orders, subquery.name, site)
+        done.segments = state.write(name, operator.span, orders.settings.fsync)
+        budget = max(
+            orders.settings.compaction_floor_rows,
+            int(done.rows_in * orders.settings.compaction_share),
+        )
+        merged, masked = state.compact(
+            operator.compact, moment.after, operator.span, orders.settings.compaction_fan, budget,
+            name, orders.settings.fsync,
+        )  # fmt: skip
+        done.segments += merged
+        done.masked = masked_as_plain([*masked, *state.expired])
     done.seconds = time.perf_counter() - began
 
 
