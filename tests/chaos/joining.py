@@ -21,7 +21,7 @@ def register(place: Session, rows: Query) -> None:
     place.query(
         "three", even.join(odd, on="k", where=near).join(rows, "k", where=nearer, suffix="c")
     )
-    close = call("abs", col("v") - col("v_right")) <= 1
+    close = call("abs", col("v") - col("v_right")) <= 9
     place.query("grid", even.join(odd, where=near & close))
     # More rows than there are: which ones are the last would depend on the order of equal times
     place.query("numbered", even.join(odd, on="k", where=close, rows=1_000_000))
@@ -38,7 +38,7 @@ ORACLE = {
     "three": f"""{_PLAIN} SELECT a.*, b.*, c.* FROM {_EVEN} JOIN {_ODD} {_ON}
                  JOIN plain AS c ON a.k = c.k AND abs(c.time - b.time) <= 9""",
     "grid": f"""{_PLAIN} SELECT * FROM {_EVEN} JOIN {_ODD}
-                ON b.time BETWEEN a.time - 15 AND a.time + 25 AND abs(a.v - b.v) <= 1""",
-    "numbered": f"{_PLAIN} SELECT * FROM {_EVEN} JOIN {_ODD} ON a.k = b.k AND abs(a.v - b.v) <= 1",
+                ON b.time BETWEEN a.time - 15 AND a.time + 25 AND abs(a.v - b.v) <= 9""",
+    "numbered": f"{_PLAIN} SELECT * FROM {_EVEN} JOIN {_ODD} ON a.k = b.k AND abs(a.v - b.v) <= 9",
     "pairs": f"SELECT a.*, b.* FROM {_FLOWS} a FULL JOIN {_FLOWS} b ON a.k = b.k AND a.tb = b.tb + 1",
 }

@@ -139,7 +139,7 @@ def few_rows(draw: Any) -> tuple[Case, Trial]:
 
 
 @given(cases())
-@examples(260)
+@examples(200)
 def test_random_query_sets(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 

@@ -71,7 +71,7 @@ def few_rows(draw: Any) -> tuple[Case, Trial]:
 
 
 @given(cases())
-@examples(100)
+@examples(70)
 def test_random_joins(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 

@@ -112,14 +112,14 @@ def test_text_of_the_examples_is_narrow_and_has_no_decimal_masks(path: Path) -> 
 @pytest.mark.parametrize(
     ("condition", "words"),
     [
-        ("b.time = a.time", "time_b at the same time as time"),
-        ("b.time = a.time + 60", "time_b 60 later than time"),
-        ("b.time = a.time - 60", "time_b 60 earlier than time"),
-        ("b.time BETWEEN a.time AND a.time + 60", "time_b at most 60 later and not earlier than time"),
+        ("b.time = a.time", "b.time at the same time as a.time"),
+        ("b.time = a.time + 60", "b.time 60 later than a.time"),
+        ("b.time = a.time - 60", "b.time 60 earlier than a.time"),
+        ("b.time BETWEEN a.time AND a.time + 60", "b.time at most 60 later and not earlier than a.time"),
         ("b.time BETWEEN a.time + 5 AND a.time + 60",
-         "time_b at most 60 later and at least 5 later than time"),
-        ("b.time <= a.time", "time_b not later than time"),
-        ("b.len = 7", "however far apart"),
+         "b.time at most 60 later and at least 5 later than a.time"),
+        ("b.time <= a.time", "b.time not later than a.time"),
+        ("b.len = 7", "b.time however far from a.time"),
     ],
 )  # fmt: skip
 def test_how_far_apart_joined_rows_are_in_words(condition: str, words: str) -> None:
