@@ -10,7 +10,7 @@ import pytest
 
 from anabranch import Session
 from anabranch.engine.exchange import Twin
-from anabranch.engine.run import spread
+from anabranch.engine.pieces import spread
 from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE
 from anabranch.routing.partition_map import place_lanes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.bench.duck import connect
 from anabranch.errors import RunError
 
 
@@ -50,16 +51,9 @@ def digest_of_results(results: Path, streams: tuple[str, ...]) -> Digest:
 
 
 def _digest(query: str, streams: tuple[str, ...]) -> Digest:
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise RunError(
-            "The benchmark compares all results with DuckDB, which is not installed: "
-            "pip install duckdb."
-        ) from error
     names = ["k", *(f"{name}_{column}" for name in streams for column in ("time", "v"))]
     columns = ", ".join(f"{name}::BIGINT" for name in names)
-    with duckdb.connect() as duck:
+    with connect() as duck:
         found = duck.execute(
             f"SELECT count(*), coalesce(sum(hash({columns})::HUGEINT), 0) FROM ({query})"
         ).fetchone()

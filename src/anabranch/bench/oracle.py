@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anabranch.bench.duck import connect
 from anabranch.errors import RunError
 
 COLUMNS = ", ".join(
@@ -33,14 +34,7 @@ class Oracle:
     """DuckDB's result of the windowed aggregate over a folder of files."""
 
     def __init__(self, data: str, window: int) -> None:
-        try:
-            import duckdb
-        except ModuleNotFoundError as error:
-            raise RunError(
-                "The benchmark compares all results with DuckDB, which is not installed: "
-                "pip install duckdb."
-            ) from error
-        self._duck = duckdb.connect()
+        self._duck = connect()
         files = _quoted(f"{data}/*.parquet")
         self._duck.execute(
             f"""CREATE TABLE expected AS

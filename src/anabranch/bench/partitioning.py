@@ -18,6 +18,7 @@ from typing import Any
 
 import polars as pl
 
+from anabranch.bench.duck import connect
 from anabranch.bench.measure import load, machine
 from anabranch.bench.network import (
     EXPECTED,
@@ -29,7 +30,6 @@ from anabranch.bench.network import (
 )
 from anabranch.bench.result import Bar, Result
 from anabranch.bench.steps import Steps
-from anabranch.errors import RunError
 from anabranch.session import Session
 
 HOSTS = (1, 2, 3, 4)
@@ -114,15 +114,8 @@ def _analysis(count: int) -> dict[str, Any]:
 
 
 def _expected(one: QuerySet, trace: Trace) -> Iterator[tuple[str, pl.DataFrame]]:
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise RunError(
-            "The benchmark compares all results with DuckDB, which is not installed: "
-            "pip install duckdb."
-        ) from error
     whole = pl.concat([trace.window(number) for number in range(trace.windows)])
-    with duckdb.connect() as duck:
+    with connect() as duck:
         duck.register("tcp", whole.to_arrow())
         for name in one.output:
             yield name, duck.sql(EXPECTED[name]).pl()

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anabranch.bench.duck import connect
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.result import Bar, Result, describe_spread
 from anabranch.bench.steps import Steps
-from anabranch.errors import RunError
 from anabranch.session import Session
 
 STRATEGIES = ("subquery", "operator", "query")
@@ -93,13 +93,6 @@ def run_strategies(quick: bool, steps: Steps) -> Result:
 
 def _write(folder: Path, rows: int) -> pl.DataFrame:
     """The files, and what DuckDB makes of them."""
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise RunError(
-            "The benchmark compares all results with DuckDB, which is not installed: "
-            "pip install duckdb."
-        ) from error
     (folder / "numbers").mkdir()
     for number in range(FILES):
         random = np.random.default_rng(number)
@@ -113,7 +106,7 @@ def _write(folder: Path, rows: int) -> pl.DataFrame:
         path = folder / "numbers" / f"{number:04d}.parquet"
         pl.DataFrame(values).write_parquet(path, row_group_size=131_072)
         os.utime(path, (number, number))
-    with duckdb.connect() as duck:
+    with connect() as duck:
         duck.execute(f"CREATE VIEW numbers AS FROM '{folder}/numbers/*.parquet'")
         expected: pl.DataFrame = duck.sql(EXPECTED).pl()
         return expected

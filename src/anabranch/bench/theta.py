@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anabranch.bench.duck import connect
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.result import Bar, Result, describe_spread
 from anabranch.bench.steps import Steps
-from anabranch.errors import RunError
 from anabranch.session import Session
 
 SITES = (1, 2, 4, 6)
@@ -107,12 +107,6 @@ def _figures(runs: list[dict[str, Any]], sites: int, alone: int) -> dict[str, An
 
 def _write(folder: Path, rows: int) -> int:
     """The files, and how many pairs DuckDB finds in them within the window of time."""
-    try:
-        import duckdb
-    except ModuleNotFoundError as error:
-        raise RunError(
-            "The benchmark compares results with DuckDB, which is not installed: pip install duckdb."
-        ) from error
     for seed, name in enumerate(("a", "b")):
         (folder / name).mkdir()
         for number in range(EPOCHS):
@@ -127,7 +121,7 @@ def _write(folder: Path, rows: int) -> int:
             path = folder / name / f"{number:04d}.parquet"
             pl.DataFrame(calls).write_parquet(path)
             os.utime(path, (number, number))
-    with duckdb.connect() as duck:
+    with connect() as duck:
         for name in ("a", "b"):
             duck.execute(f"CREATE VIEW {name} AS FROM '{folder}/{name}/*.parquet'")
         # Each b beside the three values of a.x that are near: an equality, which DuckDB can hash
