@@ -1,0 +1,66 @@
+"""Partitions that split and merge: what is too hot for any site is cut, what was cut and cooled is joined.
+
+A partition is a range of slots, and state lies sorted by slot: cutting a range is a line in the map. If
+one slot has most of a hot partition's rows, the cuts go around it, so that everything else can move away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from anabranch.adapt.actions import Action, Merge, Split
+from anabranch.adapt.tuning import Tuning
+from anabranch.adapt.view import View
+
+HOT = 0.5
+"""A partition with this much of a site's fair share cannot be balanced against others as it is."""
+COLD = 0.02
+"""Two neighbours with less than this together need not be two."""
+DENSE = 0.5
+"""A slot with this share of its partition's rows is cut out of it."""
+
+
+def propose_heat(view: View, tuning: Tuning, base: int) -> Iterator[Action]:
+    """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`."""
+    alive = int(view.sites.alive.sum())
+    known, total = view.partitions, view.partitions.work.sum()
+    if alive < 2 or total <= 0:
+        return
+    fair = total / alive
+    for at in np.flatnonzero((known.work > HOT * fair) & (known.slots > 1)).tolist():
+        start, heat = int(known.start[at]), known.work[at] / fair
+        cause = f"heat: {heat:.0%} of what one site should have"
+        name = view.exchanges[known.exchange[at]]
+        yield Split(name, start, cause, at=_cut(view, at))
+    yield from _merges(view, COLD * fair, base)
+
+
+def _cut(view: View, at: int) -> int:
+    start, slots = int(view.partitions.start[at]), int(view.partitions.slots[at])
+    peak = int(view.partitions.peak_at[at])
+    if view.partitions.peak[at] < DENSE:
+        return start + slots // 2
+    return peak if peak > start else start + 1
+
+
+def _merges(view: View, cold: float, base: int) -> Iterator[Merge]:
+    known = view.partitions
+    counts = np.bincount(known.exchange, minlength=len(view.exchanges))
+    spare = np.maximum(counts - base, 0)
+    if not spare.any():
+        return
+    neighbours = (known.exchange[1:] == known.exchange[:-1]) & (known.site[1:] == known.site[:-1])
+    neighbours &= known.work[1:] + known.work[:-1] < cold
+    neighbours &= ~(known.fixed[1:] | known.fixed[:-1])
+    last = -2
+    for at in np.flatnonzero(neighbours).tolist():
+        exchange = known.exchange[at]
+        if at > last + 1 and spare[exchange] > 0:
+            spare[exchange] -= 1
+            last = at
+            yield Merge(
+                view.exchanges[exchange], int(known.start[at]),
+                "heat: both are cold", other=int(known.start[at + 1]),
+            )  # fmt: skip

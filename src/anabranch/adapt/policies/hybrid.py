@@ -1,0 +1,21 @@
+"""Flux's hybrid policy (F7): by memory while anything is on disk, else by load where there is room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anabranch.adapt.actions import Move
+from anabranch.adapt.policies.even import propose_even
+from anabranch.adapt.policies.load import propose_load
+from anabranch.adapt.policies.memory import propose_memory
+from anabranch.adapt.tuning import Tuning
+from anabranch.adapt.view import View
+
+
+def propose_hybrid(view: View, tuning: Tuning) -> Iterator[Move]:
+    """What one of the two would do."""
+    if view.partitions.on_disk.any():
+        yield from propose_memory(view, tuning)
+    else:
+        load = propose_even if tuning.itself else propose_load
+        yield from load(view, tuning, room=True)

@@ -1,0 +1,45 @@
+"""Means over rounds that follow a change at once and ignore noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+RECENCY = 0.25
+"""The weight of a new value that lies where such values lie."""
+UNLIKELY = 3.0
+"""A value this many mean deviations off is not noise: the mean jumps to it."""
+ALWAYS_LIKELY = 0.05
+"""So far off, relative to the mean, a value may always be."""
+
+
+@dataclass
+class Smoothed:
+    """The mean of each element of an array that comes anew every round."""
+
+    mean: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    deviation: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    def add(self, values: np.ndarray, known: np.ndarray | None = None) -> np.ndarray:
+        """The means with these values; elements that are not `known` this time keep theirs.
+
+        >>> steady = Smoothed()
+        >>> for value in (1.0, 1.04, 0.96, 3.0):
+        ...     mean = steady.add(np.array([value]))
+        >>> float(mean[0])
+        3.0
+        """
+        if len(values) != len(self.mean):
+            self.mean, self.deviation = values.astype(float), np.zeros(len(values))
+            return self.mean
+        off = np.abs(values - self.mean)
+        jump = off > UNLIKELY * self.deviation + ALWAYS_LIKELY * np.abs(self.mean)
+        mean = np.where(jump, values, self.mean + RECENCY * (values - self.mean))
+        deviation = np.where(
+            jump, self.deviation, self.deviation + RECENCY * (off - self.deviation)
+        )
+        kept = np.zeros(len(values), dtype=bool) if known is None else ~known
+        self.mean = np.where(kept, self.mean, mean)
+        self.deviation = np.where(kept, self.deviation, deviation)
+        return self.mean
