@@ -1,4 +1,4 @@
-"""What can be done between two epochs: a policy proposes it, the arbiter judges, a protocol carries it out."""
+"""What can be done between two epochs: proposed by a policy, judged by the arbiter, done by a protocol."""
 
 from __future__ import annotations
 
