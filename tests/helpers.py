@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -217,3 +217,14 @@ def source_metrics(run: Run, index: int = 0) -> dict[str, Any]:
     assert run.last_progress
     metrics: dict[str, Any] = run.last_progress["sources"][index]["customMetrics"]
     return metrics
+
+
+def ranges(values: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers as [first, end) ranges."""
+    found: list[tuple[int, int]] = []
+    for value in sorted(values):
+        if found and found[-1][1] == value:
+            found[-1] = (found[-1][0], value + 1)
+        else:
+            found.append((value, value + 1))
+    return found

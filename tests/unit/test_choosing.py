@@ -10,7 +10,6 @@ import pytest
 
 from anabranch import Session
 from anabranch.errors import LanguageError, PlanningError, SourceError, StateError
-from anabranch.routing.partition_map import PartitionMap
 from anabranch.testing.sources import EpochSource
 
 
@@ -205,11 +204,11 @@ def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
 
     def step(name: str, epoch: int) -> None:
         if name == "begin" and runs:
-            runs[0].repartition("a@1", PartitionMap((1,) * 64))
+            runs[0].repartition("a@1", runs[0].partition_map("a@1").on((1,) * 64))
 
     run = start(asked())
     runs.append(run)
-    run.repartition("a@1", PartitionMap((1,) * 64))
+    run.repartition("a@1", run.partition_map("a@1").on((1,) * 64))
     assert run.await_termination(60)
     assert asked().plan(tmp_path).subqueries["a@1"].home in run._checkpoint.by_hand
     again = asked().start(sinks={"a": "memory"}, checkpoint=tmp_path)

@@ -17,7 +17,6 @@ from anabranch.cli import app
 from anabranch.errors import StateError
 from anabranch.observe.plan import describe_plan
 from anabranch.plan.words import operator_words
-from anabranch.routing.partition_map import PartitionMap
 from anabranch.sources.generate import Generator
 from anabranch.spec import read_spec
 from anabranch.testing.sources import EpochSource
@@ -521,7 +520,8 @@ def test_sites_without_partitions_do_not_count_as_skew() -> None:
 
     def move(step: str, epoch: int) -> None:
         if step == "begin" and epoch == 1:
-            holder[0].repartition("flows@1", PartitionMap((0,) * 64))
+            known = holder[0].partition_map("flows@1")
+            holder[0].repartition("flows@1", known.on((0,) * 64))
 
     session = network(*epochs(10))
     holder.append(session.start(sinks={"nets": "memory"}, trigger=0.2, on_step=move))

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 
 from anabranch.errors import PlanningError
 from anabranch.routing.partition_map import (
-    MAX_PARTITIONS,
+    MAX_SLOTS,
     PartitionMap,
     even_map,
     expand,
     intersect,
     locator,
-    partition_of,
-    partition_of_locator,
-    ranges,
     slices,
+    slot_of,
+    slot_of_locator,
     sort_locators,
     subtract,
 )
+from helpers import ranges
 
 Ranges = list[tuple[int, int]]
 
-partitions = st.sets(st.integers(0, 40) | st.integers(MAX_PARTITIONS - 4, MAX_PARTITIONS - 1))
+partitions = st.sets(st.integers(0, 40) | st.integers(MAX_SLOTS - 4, MAX_SLOTS - 1))
 words = st.integers(0, 2**64 - 1)
 
 
@@ -76,20 +76,20 @@ def test_slices_find_the_rows_of_the_partitions(
     found = slices(sorted_, ranges(wanted))
     assert all(start < end for start, end in found)
     rows_found = [row for start, end in found for row in range(start, end)]
-    inside = np.isin(partition_of_locator(sorted_), list(wanted))
+    inside = np.isin(slot_of_locator(sorted_), list(wanted))
     assert rows_found == np.flatnonzero(inside).tolist()
 
 
-@given(st.lists(words), st.integers(1, MAX_PARTITIONS))
+@given(st.lists(words), st.integers(1, MAX_SLOTS))
 def test_partitions_are_equal_ranges_of_the_upper_32_bits(hashes: list[int], number: int) -> None:
-    found = partition_of(np.array(hashes, dtype=np.uint64), number)
+    found = slot_of(np.array(hashes, dtype=np.uint64), number)
     assert found.tolist() == [(word >> 32) * number >> 32 for word in hashes]
 
 
 def test_locators_keep_the_partition_and_48_bits_of_the_hash() -> None:
     made = locator(np.array([0, 65535], dtype=np.uint64), np.array([2**64 - 1, 5], dtype=np.uint64))
     assert made.tolist() == [2**48 - 1, 65535 << 48 | 5]
-    assert partition_of_locator(made).tolist() == [0, 65535]
+    assert slot_of_locator(made).tolist() == [0, 65535]
 
 
 @given(
@@ -140,6 +140,31 @@ def test_every_partition_has_one_owner(sites: list[int]) -> None:
 
 
 def test_a_map_has_at_least_one_and_at_most_65536_partitions() -> None:
-    for sites in ((), (0,) * (MAX_PARTITIONS + 1)):
+    for sites in ((), (0,) * (MAX_SLOTS + 1)):
         with pytest.raises(PlanningError, match="Expected 1 to 65536 partitions"):
             PartitionMap(sites)
+
+
+@given(st.data())
+def test_cutting_and_joining_partitions_moves_no_slot(data: st.DataObject) -> None:
+    made = even_map(6, 3, slots=60)
+    every = np.arange(60)
+    for _ in range(data.draw(st.integers(0, 12))):
+        at = data.draw(st.integers(0, 59))
+        before = made.site_of(every).tolist()
+        if data.draw(st.booleans()):
+            cut = made.split(at)
+            assert at in cut.starts
+            assert cut.site_of(every).tolist() == before
+            assert cut.merged(at).partitions <= cut.partitions
+            made = cut
+        else:
+            joined = made.merged(at)
+            assert joined.partitions == made.partitions - (at in made.starts[1:])
+            made = joined
+
+
+def test_a_map_covers_every_slot_once() -> None:
+    for starts in ((1, 2), (0, 0), (0, 9)):
+        with pytest.raises(PlanningError, match="cover all slots"):
+            PartitionMap((0, 1), starts, slots=5)

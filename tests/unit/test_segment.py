@@ -10,7 +10,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anabranch.errors import StateError
-from anabranch.routing.partition_map import ranges
 from anabranch.state.group import sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import (
@@ -21,6 +20,7 @@ from anabranch.state.segment import (
     read_segment,
     write_segments,
 )
+from helpers import ranges
 
 LIVE = [(0, 65536)]
 

@@ -13,11 +13,12 @@ import pytest
 
 from anabranch.engine.commit import unmask
 from anabranch.engine.epoch import SubqueryReport, masked_as_plain
-from anabranch.routing.partition_map import intersect, ranges
+from anabranch.routing.partition_map import intersect
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment
 from anabranch.testing.compare import assert_same_rows
+from helpers import ranges
 
 PARTITIONS, SPAN = 12, 10
 

@@ -17,7 +17,7 @@ from anabranch.language.expression import Named
 from anabranch.language.text import read_expression
 from anabranch.operators.stateless import compute
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import partition_of
+from anabranch.routing.partition_map import slot_of
 
 WINDOW = 60
 ATTACK = 41
@@ -204,4 +204,4 @@ def part_of(rows: pl.DataFrame, parts: int, partitioned_by: tuple[str, ...]) -> 
     terms = [read_expression(text, rows.schema) for text in partitioned_by]
     named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
     hashes = hash_columns(compute(rows, named).get_columns(), rows.height)
-    return partition_of(hashes, parts).astype(np.int64)
+    return slot_of(hashes, parts).astype(np.int64)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -21,7 +21,7 @@ from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import IN_GRID, Plan, Subquery
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid, choose_grid
-from anabranch.routing.partition_map import PartitionMap, even_map, subtract
+from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
 from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
@@ -80,8 +80,10 @@ class Checkpoint:
             grid = None
             if subquery.spread == IN_GRID:
                 grid = choose_grid(self.options.sites, *subquery.weights)
+            # The cells of a grid cannot be cut
+            count, slots = (grid.cells, 0) if grid else (partitions, slots_for(partitions))
             manifest.subqueries[name] = SubqueryRecord(
-                sites=list(even_map(grid.cells if grid else partitions, self.options.sites).sites),
+                **mapped(even_map(count, self.options.sites, slots)),
                 grid=list(grid.bands) if grid else [],
             )
         return manifest
@@ -105,11 +107,12 @@ class Checkpoint:
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
         """The map of each exchange; spread anew if the number of sites is another one now."""
         records = {home: manifest.subqueries[home] for home in self.plan.homes}
+        maps = {home: record.map() for home, record in records.items()}
+        if manifest.sites == self.options.sites:
+            return maps
         return {
-            home: PartitionMap(tuple(record.sites))
-            if manifest.sites == self.options.sites
-            else even_map(len(record.sites), self.options.sites)
-            for home, record in records.items()
+            home: known.on(even_map(known.partitions, self.options.sites).sites)
+            for home, known in maps.items()
         }
 
     def allot(self) -> None:
@@ -130,9 +133,8 @@ class Checkpoint:
         for group in costs.values():
             if len(group) < 2 or not all(group.values()):
                 continue
-            partitions = {home: self.maps[home].partitions for home in group}
             make = allot_whole if strategy == "operator" else allot
-            wanted = make(group, partitions, sites)
+            wanted = make(group, self.maps, sites)
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
             spans = ((self.maps[home].span, wanted[home].span) for home in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
@@ -268,7 +270,7 @@ class Checkpoint:
         if watermark is not None:
             live = [ref for ref in live if ref.max_due > watermark and not orders.ended]
         return SubqueryRecord(
-            sites=list(orders.maps[subquery.home].sites),
+            **mapped(orders.maps[subquery.home]),
             grid=known.grid,
             segments=live,
             watermark=watermark,
@@ -365,6 +367,13 @@ class Checkpoint:
 
     def close(self) -> None:
         self.store.close()
+
+
+def mapped(known: PartitionMap) -> dict[str, Any]:
+    """A map as the manifest has it."""
+    whole = known.slots == known.partitions
+    starts = [] if whole else list(known.starts)
+    return {"sites": list(known.sites), "starts": starts, "slots": known.slots}
 
 
 def smoothed(before: float, now: float) -> float:

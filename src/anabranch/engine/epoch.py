@@ -206,4 +206,4 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
 
 
 def masked_as_plain(masked: Iterable[Masked]) -> list[tuple[str, int, list[tuple[int, int]]]]:
-    return [(part.file, part.batch, list(part.partitions)) for part in masked]
+    return [(part.file, part.batch, list(part.slots)) for part in masked]

@@ -186,12 +186,10 @@ class Run:
         """
         known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
-        if partition_map.partitions != known.partitions or (
-            max(partition_map.sites) >= self.options.sites
-        ):
+        if partition_map.slots != known.slots or max(partition_map.sites) >= self.options.sites:
             raise RunError(
-                f"The new map of '{subquery}' must have {known.partitions} partitions on at most "
-                f"{self.options.sites} sites."
+                f"The new map of '{subquery}' must have {known.slots} slots on at most "
+                f"{self.options.sites} sites: make it of run.partition_map('{subquery}')."
             )
         with self._checkpoint.changing_maps:
             self._checkpoint.by_hand.add(home)
@@ -353,23 +351,23 @@ class Run:
         )
 
     def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:
-        """The partition of each lane of the streams that come partitioned as the plan wants them."""
+        """The slot of each lane of the streams that come partitioned as the plan wants them."""
         found: dict[str, dict[str, int]] = {}
         for name, stream in self.plan.streams.items():
             if stream.home is not None:
                 known = self._checkpoint.manifest.streams[name].lanes
                 new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                partitions = self._checkpoint.maps[stream.home].partitions
-                found[name] = place_lanes(known, new, partitions)
+                found[name] = place_lanes(known, new, self._checkpoint.maps[stream.home].slots)
         return found
 
     def _readers(self, lanes: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str | None], int]:
         """The split task of each lane: that with the number of the site which owns its partition."""
-        return {
-            (name, lane): self._checkpoint.maps[self.plan.streams[name].home or ""].sites[partition]
-            for name, some in lanes.items()
-            for lane, partition in some.items()
-        }
+        readers: dict[tuple[str, str | None], int] = {}
+        for name, some in lanes.items():
+            home = self._checkpoint.maps[self.plan.streams[name].home or ""]
+            for lane, slot in some.items():
+                readers[name, lane] = home.sites[home.partition_at(slot)]
+        return readers
 
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],

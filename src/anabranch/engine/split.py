@@ -21,7 +21,7 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subque
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
-from anabranch.routing.partition_map import PartitionMap, distinct, partition_of_locator
+from anabranch.routing.partition_map import PartitionMap, distinct, slot_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.segment import LOCATOR
@@ -51,7 +51,7 @@ class Outbox:
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
 
-        `lane` is the partition of all of them, if the stream comes partitioned.
+        `lane` is the slot of all of them, if the stream comes partitioned.
         """
         for subquery, path in self.orders.plan.reading(origin):
             taken = self._intake(subquery, path, rows, lane)
@@ -82,22 +82,22 @@ class Outbox:
     def _spread(
         self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
     ) -> Spread:
-        partitions = self.orders.maps[subquery.home].partitions
+        slots = self.orders.maps[subquery.home].slots
         if self.level and subquery.level == self.level:
-            # Without an exchange, results stay on the partition that they were made on
-            return Spread(partitions, placed=partition_of_locator(rows[LOCATOR].to_numpy()))
+            # Without an exchange, results stay on the slot that they were made on
+            return Spread(slots, placed=slot_of_locator(rows[LOCATOR].to_numpy()))
         if subquery.spread == BY_LANE:
-            return Spread(partitions, placed=lane)
+            return Spread(slots, placed=lane)
         if subquery.spread == EVENLY:
-            turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(partitions)
-            return Spread(partitions, placed=turns)
+            turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(slots)
+            return Spread(slots, placed=turns)
         # Results stay where they are made for what shares the exchange: then rows must be with their like
         readers = self.orders.plan.reading(subquery.name)
         scattered = all(reader.level != subquery.level for reader, _ in readers)
         if subquery.partitioned_by_keys:
-            return Spread(partitions, scattered=scattered)
+            return Spread(slots, scattered=scattered)
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
-        return Spread(partitions, compute(rows, named).get_columns(), scattered=scattered)
+        return Spread(slots, compute(rows, named).get_columns(), scattered=scattered)
 
     def _map(self, name: str) -> PartitionMap:
         return self.orders.maps[self.orders.plan.subqueries[name].home]
@@ -151,7 +151,7 @@ def split_by_site(
     if sites == 1:
         yield 0, rows
         return
-    owners = partition_map.site_of(partition_of_locator(rows[LOCATOR].to_numpy()))
+    owners = partition_map.site_of(slot_of_locator(rows[LOCATOR].to_numpy()))
     if sites <= FEW_SITES:
         order = [np.flatnonzero(owners == site) for site in range(sites)]
     else:

@@ -30,7 +30,7 @@ from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import distinct, expand, locator, partition_of_locator
+from anabranch.routing.partition_map import distinct, expand, locator, slot_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -162,7 +162,7 @@ class WindowedAggregate(OneInput):
         step = max(1, MAX_EXPANDED // rows.height)
         # Panes of one window have different locators: regroup by the keys and the window
         hashes = hash_columns([rows[key] for key in self.keys], rows.height)
-        partition = partition_of_locator(rows[LOCATOR].to_numpy())
+        partition = slot_of_locator(rows[LOCATOR].to_numpy())
         while begin <= end:
             # Skip over stretches without data, as when time jumps
             begin = int(np.maximum(low[wanted & (high >= begin)], begin).min())

@@ -20,7 +20,7 @@ from anabranch.operators.partials import SEQ, TIME, Partial
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import BLOCK_ROWS, hash_columns
-from anabranch.routing.partition_map import locator, partition_of
+from anabranch.routing.partition_map import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
 
@@ -38,12 +38,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Spread:
-    """How rows are spread over partitions: by the hash of these terms, or of the keys if None."""
+    """How rows are spread over slots: by the hash of these terms, or of the keys if None."""
 
-    partitions: int
+    slots: int
     terms: Sequence[pl.Series] | None = None
     placed: np.ndarray | int | None = None
-    """The partition of each row, or of all of them, where it is known beforehand."""
+    """The slot of each row, or of all of them, where it is known beforehand."""
     scattered: bool = False
     """Whether rows that meet nothing, for want of a key, may go anywhere."""
 
@@ -112,29 +112,29 @@ def evaluate(
 def add_locator(
     frame: pl.DataFrame, keys: Sequence[str], spread: Spread, salt: np.ndarray | None = None
 ) -> pl.DataFrame:
-    """The frame with a locator: the partition, then the hash of the keys with the salt."""
+    """The frame with a locator: the slot, then the hash of the keys with the salt."""
     locators = np.empty(frame.height, dtype=np.uint64)
     columns = [frame[key] for key in keys]
     # Block by block, so that all steps from key to locator happen in a core's own cache
     for start in range(0, frame.height, BLOCK_ROWS):
         block = slice(start, min(start + BLOCK_ROWS, frame.height))
         hashes = hash_columns([column[block] for column in columns], block.stop - start)
-        partition = _partition(spread, block, hashes)
+        slots = _slots(spread, block, hashes)
         if salt is not None:
             hashes = salted(hashes, salt[block])
-        locators[block] = locator(partition, hashes)
+        locators[block] = locator(slots, hashes)
     return frame.with_columns(pl.Series(LOCATOR, locators))
 
 
-def _partition(spread: Spread, block: slice, hashes: np.ndarray) -> np.ndarray:
-    """The partitions of a block of rows whose keys have these hashes."""
+def _slots(spread: Spread, block: slice, hashes: np.ndarray) -> np.ndarray:
+    """The slots of a block of rows whose keys have these hashes."""
     if isinstance(spread.placed, np.ndarray):
         return spread.placed[block]
     if spread.placed is not None:
         return np.full(len(hashes), spread.placed, dtype=np.uint64)
     if spread.terms is not None:
         hashes = hash_columns([term[block] for term in spread.terms], len(hashes))
-    return partition_of(hashes, spread.partitions)
+    return slot_of(hashes, spread.slots)
 
 
 def results_of(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:

@@ -80,7 +80,7 @@ class SymmetricJoin:
         frame = add_locator(frame, names, spread)
         if input not in self.preserved:
             return frame.drop_nulls(names)
-        return _scattered(frame, names, spread.partitions) if spread.scattered else frame
+        return _scattered(frame, names, spread.slots) if spread.scattered else frame
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError

@@ -15,7 +15,7 @@ from anabranch.operators.base import Moment, OneInput, Spread, no_results
 from anabranch.operators.stateless import Step, apply
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import locator, partition_of
+from anabranch.routing.partition_map import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, NEVER
 
@@ -36,7 +36,7 @@ class Passing(OneInput):
             partition = spread.placed
         else:
             terms = spread.terms or ()
-            partition = partition_of(hash_columns(list(terms), rows.height), spread.partitions)
+            partition = slot_of(hash_columns(list(terms), rows.height), spread.slots)
         number = np.arange(rows.height, dtype=np.uint64)
         wanted = rows.select(self.columns)
         return wanted.with_columns(pl.Series(LOCATOR, locator(partition, number)))

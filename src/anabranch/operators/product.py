@@ -22,7 +22,7 @@ from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct, expand, partition_of_locator, slices
+from anabranch.routing.partition_map import distinct, expand, slices, slot_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
@@ -120,9 +120,7 @@ class Product:
 def _cells(arrived: Sequence[pl.DataFrame | None]) -> list[int]:
     """The cells that have new rows of either input."""
     found = [
-        distinct(partition_of_locator(rows[LOCATOR].to_numpy()))
-        for rows in arrived
-        if rows is not None
+        distinct(slot_of_locator(rows[LOCATOR].to_numpy())) for rows in arrived if rows is not None
     ]
     return [int(cell) for cell in distinct(np.concatenate(found))] if found else []
 

@@ -27,7 +27,7 @@ from anabranch.partitioning.tree import NeedTree
 from anabranch.plan.subquery import Stateful, operator_of, steps_of
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import even_map, partition_of, place_lanes
+from anabranch.routing.partition_map import even_map, place_lanes, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
@@ -152,7 +152,7 @@ def skew_on_sample(
             except pl.exceptions.PolarsError:
                 continue  # rows that a filter keeps from the operator may not have the term
             hashes = hash_columns(values, rows.height)
-            counts = np.bincount(owners[partition_of(hashes, partitions)], minlength=sites)
+            counts = np.bincount(owners[slot_of(hashes, partitions)], minlength=sites)
             worst = max(worst, float(counts.max()) * sites / rows.height)
     return worst
 

@@ -15,44 +15,48 @@ from anabranch.routing.partition_map import PartitionMap
 
 
 def allot(
-    costs: Mapping[str, float], partitions: Mapping[str, int], sites: int
+    costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int
 ) -> dict[str, PartitionMap]:
-    """A map for every exchange that has a cost.
+    """Another map for every exchange that has a cost.
 
-    >>> maps = allot({"heavy": 3.0, "light": 1.0}, {"heavy": 6, "light": 2}, 2)
+    >>> from anabranch.routing.partition_map import even_map
+    >>> even = {"heavy": even_map(6, 2), "light": even_map(2, 2)}
+    >>> maps = allot({"heavy": 3.0, "light": 1.0}, even, 2)
     >>> maps["heavy"].sites, maps["light"].sites
     ((0, 0, 0, 0, 1, 1), (1, 1))
     """
     total = sum(costs.values())
-    maps: dict[str, PartitionMap] = {}
+    found: dict[str, PartitionMap] = {}
     start = 0.0
     for name, cost in costs.items():
         length = cost / total * sites
-        count = partitions[name]
+        count = maps[name].partitions
         places = start + (np.arange(count) + 0.5) * length / count
-        maps[name] = PartitionMap(tuple(np.minimum(places.astype(int), sites - 1).tolist()))
+        found[name] = maps[name].on(np.minimum(places.astype(int), sites - 1).tolist())
         start += length
-    return maps
+    return found
 
 
 def allot_whole(
-    costs: Mapping[str, float], partitions: Mapping[str, int], sites: int
+    costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int
 ) -> dict[str, PartitionMap]:
-    """A map for every exchange, on whole sites of its own, as long as there are enough.
+    """Another map for every exchange, on whole sites of its own, as long as there are enough.
 
-    >>> allot_whole({"heavy": 3.0, "light": 1.0}, {"heavy": 4, "light": 2}, 4)["heavy"].sites
+    >>> from anabranch.routing.partition_map import even_map
+    >>> even = {"heavy": even_map(4, 4), "light": even_map(2, 4)}
+    >>> allot_whole({"heavy": 3.0, "light": 1.0}, even, 4)["heavy"].sites
     (0, 1, 1, 2)
     """
     total = sum(costs.values())
-    maps: dict[str, PartitionMap] = {}
+    found: dict[str, PartitionMap] = {}
     start = 0
     for name, cost in costs.items():
         own = max(1, int(cost / total * sites))
-        count = partitions[name]
+        count = maps[name].partitions
         places = start + (np.arange(count) + 0.5) * own / count
-        maps[name] = PartitionMap(tuple((places.astype(int) % sites).tolist()))
+        found[name] = maps[name].on((places.astype(int) % sites).tolist())
         start += own
-    return maps
+    return found
 
 
 def busiest(costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int) -> float:

@@ -1,21 +1,27 @@
-"""Partition -> site: who works on which range of the hash space. Immutable; a change is a new map.
+"""Slot -> partition -> site: who works on which range of the hash space. Immutable; a change is a new map.
 
-Partition i of P holds the hashes with i*2^64/P <= H < (i+1)*2^64/P, decided on the upper 32 bits,
-so that the borders are the same on every machine. A locator puts the partition in the upper 16 bits,
-before the lower 48 bits of the operator key's hash (the upper ones often repeat the partition): rows
-sorted by locator are grouped by partition.
+Slot i of S holds the hashes with i*2^64/S <= H < (i+1)*2^64/S, decided on the upper 32 bits, so that the
+borders are the same on every machine. A partition is a range of slots, so it can be split and merged
+without touching a row. A locator puts the slot in the upper 16 bits, before the lower 48 bits of the
+operator key's hash (the upper ones often repeat the slot): rows sorted by locator are grouped by slot,
+and so by partition.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from anabranch.errors import PlanningError
 
-MAX_PARTITIONS = 1 << 16
+MAX_SLOTS = 1 << 16
+SLOTS_PER_PARTITION = 64
+"""How often a partition can be cut, where there are not too many of them."""
 _SHIFT_32 = np.uint64(32)
 _SHIFT_48 = np.uint64(48)
 _LOWER_48 = np.uint64((1 << 48) - 1)
@@ -23,15 +29,29 @@ _LOWER_48 = np.uint64((1 << 48) - 1)
 
 @dataclass(frozen=True)
 class PartitionMap:
-    """`sites[p]` is the site of partition p."""
+    """`sites[n]` is the site of the n-th partition, which begins at slot `starts[n]`.
+
+    Without starts every slot is a partition.
+
+    >>> PartitionMap((0, 1), starts=(0, 4), slots=6).owned_by(1)
+    [(4, 6)]
+    """
 
     sites: tuple[int, ...]
+    starts: tuple[int, ...] = ()
+    slots: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.sites) <= MAX_PARTITIONS:
+        if not self.starts:
+            object.__setattr__(self, "starts", tuple(range(len(self.sites))))
+            object.__setattr__(self, "slots", self.slots or len(self.sites))
+        if not (1 <= len(self.sites) <= self.slots <= MAX_SLOTS):
             raise PlanningError(
-                f"Expected 1 to {MAX_PARTITIONS} partitions, got {len(self.sites)}."
+                f"Expected 1 to {MAX_SLOTS} partitions, got {len(self.sites)} in {self.slots} slots."
             )
+        ordered = all(a < b for a, b in pairwise((*self.starts, self.slots)))
+        if len(self.starts) != len(self.sites) or self.starts[0] != 0 or not ordered:
+            raise PlanningError("Partitions must cover all slots, each once, in order.")
 
     @property
     def partitions(self) -> int:
@@ -42,26 +62,73 @@ class PartitionMap:
         """The number of sites that have partitions."""
         return len(set(self.sites))
 
+    @cached_property
+    def _owners(self) -> np.ndarray:
+        """The site of each slot."""
+        return np.repeat(np.asarray(self.sites, dtype=np.uint16), self.widths)
+
+    @property
+    def widths(self) -> np.ndarray:
+        """The slots of each partition."""
+        return np.diff([*self.starts, self.slots])
+
     def owned_by(self, site: int) -> list[tuple[int, int]]:
-        """The ranges of partitions of a site, as [first, end) pairs."""
-        return ranges(p for p, owner in enumerate(self.sites) if owner == site)
+        """The ranges of slots of a site, as [first, end) pairs."""
+        return ranges_where(self._owners == site)
 
-    def site_of(self, partitions: np.ndarray) -> np.ndarray:
-        owners: np.ndarray = np.asarray(self.sites, dtype=np.uint16)
-        return np.take(owners, partitions)
+    def site_of(self, slots: np.ndarray) -> np.ndarray:
+        return np.take(self._owners, slots)
+
+    def partition_at(self, slot: int) -> int:
+        """The number of the partition that a slot belongs to."""
+        return bisect_right(self.starts, slot) - 1
+
+    def on(self, sites: Sequence[int]) -> PartitionMap:
+        """The same partitions on these sites."""
+        return replace(self, sites=tuple(sites))
+
+    def moved(self, targets: Mapping[int, int]) -> PartitionMap:
+        """With partitions, told by their first slots, on other sites."""
+        return self.on([targets.get(at, s) for at, s in zip(self.starts, self.sites, strict=True)])
+
+    def split(self, at: int) -> PartitionMap:
+        """With the partition around a slot cut in two there; both stay on its site."""
+        number = self.partition_at(at)
+        if self.starts[number] == at:
+            return self
+        starts = (*self.starts[: number + 1], at, *self.starts[number + 1 :])
+        sites = (*self.sites[: number + 1], *self.sites[number:])
+        return PartitionMap(sites, starts, self.slots)
+
+    def merged(self, at: int) -> PartitionMap:
+        """With the partition that begins at a slot joined to the one before it, on that one's site."""
+        number = self.partition_at(at)
+        if number == 0 or self.starts[number] != at:
+            return self
+        keep = [n for n in range(self.partitions) if n != number]
+        return PartitionMap(
+            tuple(self.sites[n] for n in keep), tuple(self.starts[n] for n in keep), self.slots
+        )
 
 
-def even_map(partitions: int, sites: int) -> PartitionMap:
-    """Each site gets an equal run of neighbouring partitions.
+def even_map(partitions: int, sites: int, slots: int = 0) -> PartitionMap:
+    """Each site gets an equal run of neighbouring partitions, of equal length.
 
     >>> even_map(4, 2).sites
     (0, 0, 1, 1)
     """
-    return PartitionMap(tuple(p * sites // partitions for p in range(partitions)))
+    slots = slots or partitions
+    starts = tuple(p * slots // partitions for p in range(partitions))
+    return PartitionMap(tuple(p * sites // partitions for p in range(partitions)), starts, slots)
 
 
-def place_lanes(known: Mapping[str, int], lanes: Iterable[str], partitions: int) -> dict[str, int]:
-    """The partition of each lane: known ones stay, the first ones lie evenly, later ones between them.
+def slots_for(partitions: int) -> int:
+    """How many slots so many partitions are made of at first."""
+    return partitions * max(1, min(SLOTS_PER_PARTITION, MAX_SLOTS // partitions))
+
+
+def place_lanes(known: Mapping[str, int], lanes: Iterable[str], slots: int) -> dict[str, int]:
+    """The slot of each lane: known ones stay, the first ones lie evenly, later ones between them.
 
     >>> first = place_lanes({}, ["a", "b", "c"], 12)
     >>> first, place_lanes(first, ["b", "d"], 12)["d"]
@@ -69,27 +136,27 @@ def place_lanes(known: Mapping[str, int], lanes: Iterable[str], partitions: int)
     """
     new = [lane for lane in lanes if lane not in known]
     if not known:
-        return {lane: at * partitions // len(new) for at, lane in enumerate(new)}
+        return {lane: at * slots // len(new) for at, lane in enumerate(new)}
     placed = dict(known)
     for lane in new:
-        taken = sorted({*placed.values(), partitions})
-        ends = [*taken[1:], taken[0] + partitions]
+        taken = sorted({*placed.values(), slots})
+        ends = [*taken[1:], taken[0] + slots]
         gap, start = max((end - start, -start) for start, end in zip(taken, ends, strict=True))
-        placed[lane] = (-start + gap // 2) % partitions
+        placed[lane] = (-start + gap // 2) % slots
     return placed
 
 
-def partition_of(hashes: np.ndarray, partitions: int) -> np.ndarray:
-    """The partition of each 64-bit hash."""
-    return ((hashes >> _SHIFT_32) * np.uint64(partitions)) >> _SHIFT_32
+def slot_of(hashes: np.ndarray, slots: int) -> np.ndarray:
+    """The slot of each 64-bit hash."""
+    return ((hashes >> _SHIFT_32) * np.uint64(slots)) >> _SHIFT_32
 
 
-def locator(partitions: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """The 64-bit sort key of state rows: partition, then the key's hash."""
-    return (partitions << _SHIFT_48) | (hashes & _LOWER_48)
+def locator(slots: np.ndarray, hashes: np.ndarray) -> np.ndarray:
+    """The 64-bit sort key of state rows: slot, then the key's hash."""
+    return (slots << _SHIFT_48) | (hashes & _LOWER_48)
 
 
-def partition_of_locator(locators: np.ndarray) -> np.ndarray:
+def slot_of_locator(locators: np.ndarray) -> np.ndarray:
     return locators >> _SHIFT_48
 
 
@@ -149,47 +216,47 @@ def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
 
 
 def slices(locators: np.ndarray, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Row ranges of these partition ranges in an array sorted by locator, empty ones left out."""
+    """Row ranges of these ranges of slots in an array sorted by locator, empty ones left out."""
     edges = [edge for pair in wanted for edge in pair]
-    lower = np.array([edge << 48 for edge in edges if edge < MAX_PARTITIONS], dtype=np.uint64)
+    lower = np.array([edge << 48 for edge in edges if edge < MAX_SLOTS], dtype=np.uint64)
     found = np.searchsorted(locators, lower).tolist()
-    # 2^16 << 48 does not fit in 64 bits: the end of the last partition is the end of the array
+    # 2^16 << 48 does not fit in 64 bits: the end of the last slot is the end of the array
     found += [len(locators)] * (len(edges) - len(found))
     pairs = zip(found[0::2], found[1::2], strict=True)
     return [(start, end) for start, end in pairs if end > start]
 
 
-def ranges(partitions: Iterable[int]) -> list[tuple[int, int]]:
-    """Sorted partitions as [first, end) ranges.
+def ranges_where(chosen: np.ndarray) -> list[tuple[int, int]]:
+    """The positions that are True, as [first, end) ranges.
 
-    >>> ranges([1, 2, 5])
-    [(1, 3), (5, 6)]
+    >>> ranges_where(np.array([False, True, True, False, True]))
+    [(1, 3), (4, 5)]
     """
-    result: list[tuple[int, int]] = []
-    for partition in sorted(partitions):
-        if result and result[-1][1] == partition:
-            result[-1] = (result[-1][0], partition + 1)
-        else:
-            result.append((partition, partition + 1))
-    return result
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], chosen.astype(np.int8), [0])))).tolist()
+    return list(zip(edges[0::2], edges[1::2], strict=True))
 
 
 def intersect(
     left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The partitions in both lists of ranges."""
+    """What is in both of two sorted lists of ranges."""
     result = []
-    for a, b in left:
-        for c, d in right:
-            if max(a, c) < min(b, d):
-                result.append((max(a, c), min(b, d)))
-    return sorted(result)
+    at = other = 0
+    while at < len(left) and other < len(right):
+        (a, b), (c, d) = left[at], right[other]
+        if max(a, c) < min(b, d):
+            result.append((max(a, c), min(b, d)))
+        if b < d:
+            at += 1
+        else:
+            other += 1
+    return result
 
 
 def subtract(
     left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """The partitions of the first list of ranges that are not in the second."""
+    """What of the first list of ranges is not in the second."""
     result = list(left)
     for c, d in right:
         result = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import distinct, intersect, ranges, sort_locators
+from anabranch.routing.partition_map import distinct, intersect, ranges_where, sort_locators
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -30,11 +30,11 @@ MAX_CLASSES = 8
 
 @dataclass(frozen=True)
 class Masked:
-    """Partitions of a segment that a merged one replaces."""
+    """Slots of a segment that a merged one replaces."""
 
     file: str
     batch: int
-    partitions: tuple[tuple[int, int], ...]
+    slots: tuple[tuple[int, int], ...]
 
 
 @dataclass
@@ -83,11 +83,11 @@ class SiteState:
                 found.append(rows)
         return found
 
-    def slices(self, table: str, partition: int) -> list[pl.DataFrame]:
-        """The rows of one partition, a frame for each segment, as they lie there."""
+    def slices(self, table: str, slot: int) -> list[pl.DataFrame]:
+        """The rows of one slot, a frame for each segment, as they lie there."""
         found = []
         for ref, wanted in self._mine(table):
-            cut = intersect(wanted, [(partition, partition + 1)])
+            cut = intersect(wanted, [(slot, slot + 1)])
             found += read_segment(self.place, ref, cut) if cut else []
         return found
 
@@ -152,7 +152,7 @@ class SiteState:
             if rows is not None and rows.height:
                 merged = [(tier + 1, merge(table, rows))]
                 file = name(f"{table}-merged-{len(written)}")
-                # Only the chosen partitions: what a segment claims decides what is merged next
+                # Only the chosen slots: what a segment claims decides what is merged next
                 written += write_segments(self.place, file, table, merged, chosen, fsync)
         return written, masked
 
@@ -176,9 +176,9 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
 
 
 def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> tuple[Ranges, int]:
-    """The partitions that at least `fan` segments cover, lowest first, up to about `budget` rows.
+    """The slots that at least `fan` segments cover, lowest first, up to about `budget` rows.
 
-    Also how many rows these are. Of any budget that is left, at least one partition is taken.
+    Also how many rows these are. Of any budget that is left, at least one slot is taken.
     """
     if len(members) < fan or budget <= 0:
         return [], 0
@@ -190,12 +190,12 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
         for first, last in wanted:
             covers[first:last] += 1
             rows[first:last] += density
-    crowded = np.flatnonzero(covers >= fan)
-    if len(crowded) == 0:
+    chosen = covers >= fan
+    if not chosen.any():
         return [], 0
-    within = np.cumsum(rows[crowded]) <= max(budget, rows[crowded[0]])
-    chosen = crowded[within]
-    return ranges(chosen.tolist()), int(rows[chosen].sum())
+    rows[~chosen] = 0
+    chosen &= np.cumsum(rows) <= max(budget, rows[np.argmax(chosen)])
+    return ranges_where(chosen), int(rows[chosen].sum())
 
 
 def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:

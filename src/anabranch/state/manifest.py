@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from anabranch.errors import StateError
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.segment import SegmentRef
 
 FORMAT_VERSION = 1
@@ -42,6 +43,10 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     """Where a subquery's partitions are and what it remembers."""
 
     sites: list[int]
+    """The site of each partition."""
+    starts: list[int] = msgspec.field(default_factory=list)
+    """The first slot of each partition; empty if each is one slot."""
+    slots: int = 0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     grid: list[int] = msgspec.field(default_factory=list)
     """The cells of each band, if its rows meet in a grid."""
@@ -56,6 +61,9 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     """What an epoch takes over all sites, the last ones counting most."""
     skew: float = 1.0
     """The rows of the busiest of its sites against their mean, the last epochs counting most."""
+
+    def map(self) -> PartitionMap:
+        return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots)
 
 
 class Manifest(msgspec.Struct, kw_only=True):

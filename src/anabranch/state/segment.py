@@ -1,8 +1,8 @@
 """Segments: immutable, sorted Arrow IPC files with state rows of many partitions.
 
-Every row has a `__locator` (partition, then key hash; the sort order) and a `__due` (the watermark at
+Every row has a `__locator` (slot, then key hash; the sort order) and a `__due` (the watermark at
 which it has done its work). A file holds one record batch per segment; a `SegmentRef` names one of
-them and the partitions of it that still count: moving a partition or merging a slice away changes
+them and the slots of it that still count: moving a partition or merging a slice away changes
 only the reference, never the file.
 """
 
@@ -39,6 +39,7 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True):
     min_due: int
     max_due: int
     live: tuple[tuple[int, int], ...]
+    """The ranges of slots that still count."""
 
 
 def write_segments(
@@ -72,7 +73,7 @@ def write_segments(
 
 
 def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
-    """The rows of these partitions, as slices of the memory-mapped file, each sorted by locator."""
+    """The rows of these slots, as slices of the memory-mapped file, each sorted by locator."""
     frame = _open(place, ref)
     cut = slices(frame[LOCATOR].to_numpy(), wanted)
     return [frame.slice(start, end - start) for start, end in cut]
@@ -94,7 +95,7 @@ def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
 def probe_segment(
     place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
 ) -> pl.DataFrame | None:
-    """The rows of these partitions that have one of the sorted, distinct locators."""
+    """The rows of these slots that have one of the sorted, distinct locators."""
     parts = []
     for frame in read_segment(place, ref, wanted):
         column = frame[LOCATOR].to_numpy()

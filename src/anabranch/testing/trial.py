@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
@@ -70,7 +72,7 @@ class Outcome:
     manifests: list[Manifest] = field(default_factory=list)
     """One for each epoch that was committed, in order."""
     moved: int = 0
-    """Partitions that changed their site."""
+    """Slots that changed their site."""
 
     def tiers(self) -> set[int]:
         """The tiers of all segments there ever were; above 0 are those that compaction wrote."""
@@ -188,11 +190,14 @@ class _Hook:
 
     def _move(self, run: Run, subquery: str, moves: random.Random) -> None:
         sites = self.leg.sites
-        count = run.partition_map(subquery).partitions
-        # Often all on one site, or on a few
+        slots = run.partition_map(subquery).slots
+        # Often all on one site, or on a few; cut anywhere
         few = [moves.randrange(sites) for _ in range(moves.choice([1, 2, sites]))]
-        after = PartitionMap(tuple(moves.choice(few) for _ in range(count)))
+        cuts = moves.sample(range(1, slots), min(slots - 1, moves.choice([0, 1, 7, 40])))
+        owners = tuple(moves.choice(few) for _ in range(len(cuts) + 1))
+        after = PartitionMap(owners, (0, *sorted(cuts)), slots)
         run.repartition(subquery, after)
+        every = np.arange(slots)
         before = self._before.get(subquery, after)
-        self.outcome.moved += sum(a != b for a, b in zip(before.sites, after.sites, strict=True))
+        self.outcome.moved += int((before.site_of(every) != after.site_of(every)).sum())
         self._before[subquery] = after
