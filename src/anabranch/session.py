@@ -12,13 +12,14 @@ Streams
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from anabranch.choosing import Choosing
+from anabranch.engine.epoch import Burden
 from anabranch.engine.exchange import Exchange, Twin
 from anabranch.engine.run import Run, RunOptions, StepHook
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
@@ -300,6 +301,7 @@ class Session:
         dead_letter: str | Path | None = None,
         name: str = "anabranch",
         on_step: StepHook | None = None,
+        burdens: Callable[[int], Mapping[int, Burden]] | None = None,
     ) -> Run:
         """Starts the queries and returns the handle of the run.
 
@@ -308,6 +310,7 @@ class Session:
         (take what is there, then end), "continuous", or the seconds between epochs. `at_end="close"`
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
+        `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
         planning = self._planning()
         plan, choice = planning.plan(_stored(checkpoint), sinks)
@@ -344,7 +347,8 @@ class Session:
             on_late={name: stream.on_late for name, stream in self._streams.items()},
             partitioning=choice.texts if choice else None,
             temporary=checkpoint is None,
-            **({"on_step": on_step} if on_step else {}),
+            on_step=on_step or (lambda step, epoch: None),
+            burdens=burdens or (lambda epoch: {}),
         )
         sources = {name: stream.source for name, stream in self._streams.items()}
         for stream_name, source in sources.items():

@@ -10,6 +10,7 @@ import msgspec
 from anabranch.errors import SettingsError, suggest
 
 STRATEGIES = ("subquery", "query", "operator")
+POLICIES = ("hybrid", "load", "memory", "none")
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 
 
@@ -46,6 +47,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Give exchanges of one level other shares of the sites when the busiest site has this much too much to
     # do: the threshold at which Flux moves load.
     allot_imbalance: float = 1.2
+    # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
+    # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
+    # is room. "none": nothing moves.
+    policy: str = "hybrid"
+    # Tune the thresholds and the time of collection by themselves. If not, the three after it are Flux's
+    # th_imb, th_util and δ_min, with its values.
+    self_tuning: bool = True
+    imbalance_threshold: float = 1.2
+    utilisation_limit: float = 0.9
+    least_collection_seconds: float = 0.01
+    # Figures are never collected for longer than this before the next decision.
+    most_collection_seconds: float = 10.0
+    # Time an epoch must be expected to save for anything to move: small epochs are not worth it.
+    least_gain_seconds: float = 0.02
+    # Bytes of state that all exchanges together may move between two epochs.
+    moved_bytes_per_epoch: int = 1024 * 1024 * 1024
+    # Cut partitions that are too hot for any site, and join them again when they have cooled.
+    split_partitions: bool = True
+    # Bytes of state a site may keep; None: no limit.
+    site_memory_bytes: int | None = None
     # Merge this many segments of one tier into one of the next.
     compaction_fan: int = 8
     # Rows a site may rewrite per tier and epoch, as a multiple of the rows it received.
@@ -66,7 +87,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     landing_ahead: int = 2
 
     def __post_init__(self) -> None:
-        for name, options in (("strategy", STRATEGIES), ("merge", MERGERS)):
+        for name, options in (("strategy", STRATEGIES), ("merge", MERGERS), ("policy", POLICIES)):
             if getattr(self, name) not in options:
                 raise SettingsError(
                     f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
@@ -76,16 +97,51 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise SettingsError(
                 f"Setting 'allot_imbalance' is {self.allot_imbalance}; expected at least 1."
             )
+        self._refuse_contradictions()
         for name, least in (
             ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
             ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),
             ("recent_progress", 1), ("landing_ahead", 1), ("compaction_floor_rows", 0),
-            ("sample_rows", 1), ("split_tasks", 0),
+            ("sample_rows", 1), ("split_tasks", 0), ("imbalance_threshold", 1),
+            ("utilisation_limit", 0), ("least_collection_seconds", 0), ("least_gain_seconds", 0),
+            ("moved_bytes_per_epoch", 1),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise SettingsError(
                     f"Setting '{name}' is {getattr(self, name)}; expected at least {least}."
                 )
+
+    def _refuse_contradictions(self) -> None:
+        """Settings that fit alone but not together."""
+        if self.policy == "memory" and self.site_memory_bytes is None:
+            raise SettingsError(
+                "Setting 'policy' is 'memory', but no site has a limit to keep: give "
+                "'site_memory_bytes' too, or choose another policy."
+            )
+        if self.site_memory_bytes is not None and self.site_memory_bytes < 1:
+            raise SettingsError(
+                f"Setting 'site_memory_bytes' is {self.site_memory_bytes}; expected at least 1, or "
+                "nothing for no limit."
+            )
+        if self.least_collection_seconds > self.most_collection_seconds:
+            raise SettingsError(
+                f"Setting 'least_collection_seconds' is {self.least_collection_seconds}, more than "
+                f"'most_collection_seconds', which is {self.most_collection_seconds}."
+            )
+        fixed = [name for name in FIXED if getattr(self, name) != _default(name)]
+        if self.self_tuning and fixed:
+            raise SettingsError(
+                f"Setting '{fixed[0]}' is given, but thresholds are tuned by themselves: set "
+                "'self_tuning' to false to have it count."
+            )
+
+
+FIXED = ("imbalance_threshold", "utilisation_limit", "least_collection_seconds")
+"""Flux's parameters, which tuning by itself replaces."""
+
+
+def _default(name: str) -> Any:
+    return dict(zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True))[name]
 
 
 def read_settings(values: Mapping[str, Any]) -> Settings:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from anabranch.adapt.actions import Action
+from anabranch.engine.adapting import Adaptation, apply
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
@@ -58,6 +62,7 @@ class Checkpoint:
         except BaseException:
             self.store.close()
             raise
+        self.sites = options.sites
         self.maps = self._maps(self.manifest)
         self.grids = {
             name: Grid(tuple(record.grid))
@@ -65,6 +70,7 @@ class Checkpoint:
             if record.grid
         }
         self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
+        self.adaptation = Adaptation(plan, options.settings, options.sites, self.manifest)
         self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -110,10 +116,7 @@ class Checkpoint:
         maps = {home: record.map() for home, record in records.items()}
         if manifest.sites == self.options.sites:
             return maps
-        return {
-            home: known.on(even_map(known.partitions, self.options.sites).sites)
-            for home, known in maps.items()
-        }
+        return {home: known.respread(self.sites) for home, known in maps.items()}
 
     def allot(self) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
@@ -121,7 +124,7 @@ class Checkpoint:
         Levels run one after another, so each has all sites for its exchanges; only where every
         operator is to have sites of its own do all levels share them.
         """
-        strategy, sites = self.options.settings.strategy, self.options.sites
+        strategy, sites = self.options.settings.strategy, self.sites
         if strategy == "query" or sites == 1 or self.options.settings.central:
             return
         costs: dict[int, dict[str, float]] = {}
@@ -131,7 +134,7 @@ class Checkpoint:
                 spent = self.manifest.subqueries[name].seconds
                 group[subquery.home] = group.get(subquery.home, 0.0) + spent
         for group in costs.values():
-            if len(group) < 2 or not all(group.values()):
+            if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
             wanted = make(group, self.maps, sites)
@@ -141,6 +144,48 @@ class Checkpoint:
             wasteful = any(now > needed + 1 for now, needed in spans)
             if wasteful or before > after * self.options.settings.allot_imbalance:
                 self.maps = {**self.maps, **wanted}
+
+    def adapt(self, orders: Orders, report: EpochReport) -> None:
+        """Takes in what an epoch reported, and changes the maps where that helps."""
+        self.adaptation.observe(orders, report)
+        if self.adaptation.active:
+            self._act(
+                self.adaptation.decide(orders.epoch, self.maps, self._segments(), self.by_hand)
+            )
+
+    def rebalance(self) -> list[Action]:
+        """Evens out what is known now, without waiting for more."""
+        actions = self.adaptation.decide(
+            self.manifest.epoch, self.maps, self._segments(), self.by_hand, asked=True
+        )
+        self._act(actions)
+        return actions
+
+    def follow(self, alive: Sequence[bool]) -> None:
+        """Takes partitions away from sites that are gone."""
+        if list(alive) != self.adaptation.alive.tolist():
+            self.adaptation.alive = np.asarray(alive, dtype=bool)
+            epoch = self.manifest.epoch
+            self._act(self.adaptation.evacuate(epoch, self.maps, self._segments()))
+
+    def by_request(self, actions: Sequence[Action]) -> None:
+        """Does what the user asks for."""
+        self.adaptation.note(self.manifest.epoch, actions)
+        self._act(actions)
+
+    def resize(self, sites: int) -> None:
+        """Goes on with another number of sites."""
+        maps = {home: known.respread(sites) for home, known in self.maps.items()}
+        self.sites = sites
+        self.adaptation.resize(sites)
+        self.maps = maps
+
+    def _act(self, actions: Sequence[Action]) -> None:
+        if actions:
+            self.maps = apply(self.maps, actions)
+
+    def _segments(self) -> dict[str, list[SegmentRef]]:
+        return {name: record.segments for name, record in self.manifest.subqueries.items()}
 
     def recover(self) -> None:
         """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
@@ -228,6 +273,7 @@ class Checkpoint:
             ended=orders.ended,
             partitioning=self.manifest.partitioning,
             by_hand=sorted(self.by_hand),
+            pins=self.adaptation.pinned(),
         )
         self.store.commit(manifest)
         self.manifest = manifest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -28,6 +29,27 @@ class StreamOrders:
 
 
 @dataclass(frozen=True)
+class Burden:
+    """What makes a site slow, small or short-lived on purpose."""
+
+    seconds_per_row: float = 0.0
+    """Time that every row takes more."""
+    slowdown: float = 1.0
+    """How many times as long everything takes, this time included."""
+    stall: float = 0.0
+    """Seconds in which it does nothing."""
+    memory: int | None = None
+    """Bytes it may keep instead of what the setting says."""
+    kill: bool = False
+    """Whether its worker is killed when it first gets to work; not where that is the driver."""
+
+    def wait(self, rows: int, seconds: float) -> None:
+        """Takes the time that so many rows, which took so many seconds, take under it."""
+        total = (seconds + rows * self.seconds_per_row) * self.slowdown + self.stall
+        time.sleep(max(0.0, total - seconds))
+
+
+@dataclass(frozen=True)
 class Orders:
     """Everything a task of an epoch needs to know; the same for all tasks."""
 
@@ -51,8 +73,20 @@ class Orders:
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
     """The cells of each exchange whose rows meet in a grid."""
+    burdens: Mapping[int, Burden] = field(default_factory=dict)
+    driver: int = 0
+    """The process that gave the orders."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The partition of each lane, for streams that come partitioned as the plan wants them."""
+
+
+class Counts(msgspec.Struct, array_like=True):
+    """What one sender sent to each partition of an exchange: arrays as bytes, an element a partition."""
+
+    rows: bytes
+    peak_rows: bytes
+    """The rows of the slot that has most of them."""
+    peak_slot: bytes
 
 
 class Fault(msgspec.Struct):
@@ -85,6 +119,8 @@ class SplitReport(msgspec.Struct):
     """Rows before and after sub-aggregation, per subquery."""
     lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
     """A few hashes of what decides the lane of a row, for each stream and the partition of a lane."""
+    sent: dict[str, Counts] = msgspec.field(default_factory=dict)
+    """Rows for each partition of the exchanges of the next level, by their homes."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -120,6 +156,10 @@ class SiteReport(msgspec.Struct):
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
+    sent: dict[str, Counts] = msgspec.field(default_factory=dict)
+    """Rows for each partition of the exchanges of the next level, by their homes."""
+    started: float = 0.0
+    """The time of day at which it began."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to taking frames in and telling rows apart by site."""

@@ -18,6 +18,7 @@ from anabranch.state.manifest import Manifest
 def describe_epoch(
     id: str, run_id: str, name: str, orders: Orders, manifest: Manifest, report: EpochReport,
     offers: Mapping[str, Offer], times: tuple[float, ...], sinks: Mapping[str, Sink],
+    adaptation: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """The progress report of one epoch; plain values only."""
     previous, began, polled, ran, committed, published = times
@@ -60,6 +61,7 @@ def describe_epoch(
             "idleStreams": sorted(orders.idle),
             "ended": orders.ended,
             "warnings": _warnings(report),
+            "adaptation": adaptation,
         },
     }
 

@@ -6,20 +6,22 @@ is the one commit point. It holds the offsets of all sources, so after a crash t
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from anabranch.adapt.actions import Move
 from anabranch.engine.commit import Checkpoint
-from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
+from anabranch.engine.epoch import Burden, EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
 from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
@@ -59,9 +61,11 @@ class RunOptions:
     on_late: Mapping[str, str]
     partitioning: list[str] | None = None
     """The axes chosen for the streams, to be remembered by the checkpoint."""
+    burdens: Callable[[int], Mapping[int, Burden]] = lambda epoch: {}
+    """What weighs on sites in an epoch, on purpose: for tests and benchmarks."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
-    on_step: StepHook = field(default=lambda step, epoch: None)
+    on_step: StepHook = lambda step, epoch: None
     """Called at each step of an epoch; fault injection hangs here."""
 
 
@@ -186,14 +190,93 @@ class Run:
         """
         known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
-        if partition_map.slots != known.slots or max(partition_map.sites) >= self.options.sites:
+        if partition_map.slots != known.slots or max(partition_map.sites) >= self.sites:
             raise RunError(
                 f"The new map of '{subquery}' must have {known.slots} slots on at most "
-                f"{self.options.sites} sites: make it of run.partition_map('{subquery}')."
+                f"{self.sites} sites: make it of run.partition_map('{subquery}')."
             )
         with self._checkpoint.changing_maps:
             self._checkpoint.by_hand.add(home)
             self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
+
+    @property
+    def sites(self) -> int:
+        """How many sites the next epoch has."""
+        return self._checkpoint.sites
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
+        return [decision.plain() for decision in list(self._checkpoint.adaptation.history)]
+
+    def rebalance(self) -> list[dict[str, Any]]:
+        """Evens out the load by what has been measured so far, whatever the setting `policy` waits for.
+
+        Returns the decisions; they take effect with the next epoch.
+        """
+        with self._checkpoint.changing_maps:
+            before = len(self._checkpoint.adaptation.history)
+            self._checkpoint.rebalance()
+            made = list(self._checkpoint.adaptation.history)[before:]
+        return [decision.plain() for decision in made]
+
+    def move(self, subquery: str, partition: int, site: int) -> None:
+        """Moves a partition, told by its first slot, to a site from the next epoch on."""
+        with self._checkpoint.changing_maps:
+            move = self._move(subquery, partition, site, "asked for")
+            self._checkpoint.by_request([move])
+
+    def pin(self, subquery: str, partition: int, site: int) -> None:
+        """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
+        with self._checkpoint.changing_maps:
+            move = self._move(subquery, partition, site, "pinned")
+            self._checkpoint.adaptation.pins[move.subject] = site
+            self._checkpoint.by_request([move])
+
+    def unpin(self, subquery: str, partition: int) -> None:
+        """Lets a pinned partition move again."""
+        with self._checkpoint.changing_maps:
+            subject = self._move(subquery, partition, 0, "").subject
+            if self._checkpoint.adaptation.pins.pop(subject, None) is None:
+                raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
+
+    def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
+        known = self.partition_map(subquery)
+        if partition not in known.starts:
+            raise RunError(
+                f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
+                f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
+                f"run.partition_map('{subquery}').starts has all of them."
+            )
+        if not 0 <= site < self.sites:
+            raise RunError(
+                f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
+            )
+        home = self.plan.subqueries[subquery].home
+        source = known.sites[known.partition_at(partition)]
+        return Move(home, partition, cause, source=source, target=site)
+
+    def set_sites(self, sites: int) -> None:
+        """Goes on with another number of sites from the next epoch on; few partitions move."""
+        if sites < 1:
+            raise RunError(f"A run needs at least one site; {sites} were asked for.")
+        with self._checkpoint.changing_maps:
+            counts = [
+                known.partitions
+                for home, known in self._checkpoint.maps.items()
+                if home not in self._checkpoint.grids
+            ]
+            fewest = min(counts, default=sites)
+            if sites > fewest:
+                raise RunError(
+                    f"{sites} sites were asked for, but there are only {fewest} partitions to share: "
+                    f"start with a larger partitions_per_site, or ask for at most {fewest} sites."
+                )
+            gone = [s for s in self._checkpoint.adaptation.pins.values() if s >= sites]
+            if gone:
+                raise RunError(
+                    f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
+                )
+            self._checkpoint.resize(sites)
 
     # -- the loop ---------------------------------------------------------------------------------
 
@@ -314,6 +397,7 @@ class Run:
         self._checkpoint.clear()
         with self._checkpoint.changing_maps:
             self._checkpoint.allot()
+            self._checkpoint.adapt(orders, report)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began
@@ -331,7 +415,7 @@ class Run:
             attempt=attempt,
             plan=self.plan,
             root=options.root,
-            sites=options.sites,
+            sites=self.sites,
             maps=self._checkpoint.maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
@@ -348,6 +432,8 @@ class Run:
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._checkpoint.grids,
+            burdens=options.burdens(epoch),
+            driver=os.getpid(),
         )
 
     def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:
@@ -375,6 +461,6 @@ class Run:
     ) -> None:  # fmt: skip
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
-            times, self._checkpoint.sinks,
+            times, self._checkpoint.sinks, self._checkpoint.adaptation.describe(orders.epoch),
         )  # fmt: skip
         self._progress.append(told)

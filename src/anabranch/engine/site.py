@@ -6,7 +6,9 @@ counts until the manifest of the epoch names it.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +40,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     """The parcels for the next level's sites, or at the last level the reports for the driver."""
     began = time.perf_counter()
     report = SiteReport(
-        level, site, worker=os.getpid(),
+        level, site, started=time.time(), worker=os.getpid(),
         executor=_executor(),
     )  # fmt: skip
     frames: dict[Inlet, list[Frame]] = {}
@@ -60,6 +62,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     fault = next((word.fault for word in words if word.fault), None)
     watermarks = words[0].watermarks or advance_watermarks(orders, splits)
     outbox = Outbox(orders, level)
+    _kill_once(orders, site)
     if fault is None:
         try:
             # In the order of the plan: each after those whose results it reads
@@ -89,10 +92,22 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         outbox.forwarded.setdefault(inlet, []).extend(passing)
     worked = time.perf_counter()
     boxes = outbox.by_site(orders.sites)
+    report.sent = outbox.sent
     ended = time.perf_counter()
     report.seconds = ended - began
     report.exchange_seconds += ended - worked
     yield from pack(_words(orders, splits, [*sites, report], watermarks, fault, site), boxes)
+
+
+def _kill_once(orders: Orders, site: int) -> None:
+    """Kills this process if that is the site's burden; its successor lives."""
+    burden = orders.burdens.get(site)
+    if burden is None or not burden.kill or os.getpid() == orders.driver:
+        return
+    mark = place(orders.root).root / f".killed-{orders.epoch}-{orders.attempt}-{site}"
+    with contextlib.suppress(FileExistsError):
+        mark.touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _executor() -> str:
@@ -162,6 +177,8 @@ def _advance(
         )  # fmt: skip
         done.segments += merged
         done.masked = masked_as_plain([*masked, *state.expired])
+    if site in orders.burdens:
+        orders.burdens[site].wait(done.rows_in, time.perf_counter() - began)
     done.seconds = time.perf_counter() - began
 
 

@@ -7,11 +7,20 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from anabranch.engine.epoch import Fault, Orders, SiteReport, SplitReport, StreamReport, Word
+from anabranch.engine.epoch import (
+    Counts,
+    Fault,
+    Orders,
+    SiteReport,
+    SplitReport,
+    StreamReport,
+    Word,
+)
 from anabranch.errors import AnabranchError, RunError, SourceError
 from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
@@ -47,6 +56,8 @@ class Outbox:
     forwarded: dict[Inlet, list[Frame]] = field(default_factory=dict)
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sent: dict[str, Counts] = field(default_factory=dict)
+    """Rows for each partition, by the homes of the next level."""
 
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
@@ -99,9 +110,6 @@ class Outbox:
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
         return Spread(slots, compute(rows, named).get_columns(), scattered=scattered)
 
-    def _map(self, name: str) -> PartitionMap:
-        return self.orders.maps[self.orders.plan.subqueries[name].home]
-
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""
         for inlet, frames in self.frames.items():
@@ -131,11 +139,34 @@ class Outbox:
         """What goes to each site."""
         self.combine()
         boxes: list[list[tuple[Inlet, Frame]]] = [[] for _ in range(sites)]
+        slots: dict[str, list[np.ndarray]] = {}
         for inlet, ready in self.forwarded.items():
-            frame = concat(ready)
-            for site, part in split_by_site(frame.rows, self._map(inlet[0]), sites):
+            frame, subquery = concat(ready), self.orders.plan.subqueries[inlet[0]]
+            if sites == 1:
+                boxes[0].append((inlet, frame))
+                continue
+            places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
+            if subquery.level == self.level + 1:
+                slots.setdefault(subquery.home, []).append(places)
+            owners = self.orders.maps[subquery.home].site_of(places)
+            for site, part in split_by_site(frame.rows, owners, sites):
                 boxes[site].append((inlet, Frame(part, frame.narrowed)))
+        self.sent = {home: count(self.orders.maps[home], found) for home, found in slots.items()}
         return boxes
+
+
+def count(partitions: PartitionMap, places: list[np.ndarray]) -> Counts:
+    """The rows of each partition, and of its fullest slot, among rows that go to these slots."""
+    found = np.zeros(partitions.slots, dtype=np.int64)
+    for some in places:
+        found += np.bincount(some.view(np.int64), minlength=partitions.slots)
+    starts = np.asarray(partitions.starts)
+    peaks = np.maximum.reduceat(found, starts)
+    # The first slot of each partition that has as many rows as its fullest
+    full = np.flatnonzero(found == np.repeat(peaks, partitions.widths))
+    at = full[np.searchsorted(full, starts)]
+    arrays = np.add.reduceat(found, starts), peaks, at
+    return Counts(*(array.astype(np.int64).tobytes() for array in arrays))
 
 
 def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:
@@ -145,13 +176,9 @@ def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[
 
 
 def split_by_site(
-    rows: pl.DataFrame, partition_map: PartitionMap, sites: int
+    rows: pl.DataFrame, owners: np.ndarray, sites: int
 ) -> Iterator[tuple[int, pl.DataFrame]]:
-    """The rows of each site that has any."""
-    if sites == 1:
-        yield 0, rows
-        return
-    owners = partition_map.site_of(slot_of_locator(rows[LOCATOR].to_numpy()))
+    """The rows of each site that has any, by the sites that own them."""
     if sites <= FEW_SITES:
         order = [np.flatnonzero(owners == site) for site in range(sites)]
     else:
@@ -177,9 +204,13 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     sites = orders.sites if orders.plan.levels else 1
     read = time.perf_counter()
     boxes = outbox.by_site(sites)
+    report.sent = outbox.sent
     ended = time.perf_counter()
     report.seconds, report.exchange_seconds = ended - began, ended - read
-    yield from pack([Word([report], [], {}, task, report.fault) for _ in range(sites)], boxes)
+    # All sites need to know what was read; the first one passes the rest on to the driver
+    brief = msgspec.structs.replace(report, sent={})
+    words = [Word([brief if site else report], [], {}, task, report.fault) for site in range(sites)]
+    yield from pack(words, boxes)
 
 
 def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> None:

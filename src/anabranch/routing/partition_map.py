@@ -91,6 +91,30 @@ class PartitionMap:
         """With partitions, told by their first slots, on other sites."""
         return self.on([targets.get(at, s) for at, s in zip(self.starts, self.sites, strict=True)])
 
+    def respread(self, sites: int) -> PartitionMap:
+        """Over another number of sites, each with about as many slots, moving few of them.
+
+        >>> even_map(6, 2).respread(3).sites
+        (2, 0, 0, 2, 1, 1)
+        """
+        widths, owners = self.widths, np.asarray(self.sites)
+        loads = np.bincount(owners, weights=widths, minlength=max(sites, *self.sites) + 1)
+        lost = owners >= sites
+        loads = loads[:sites]
+        for number in np.flatnonzero(lost).tolist():
+            owners[number] = np.argmin(loads)
+            loads[owners[number]] += widths[number]
+        while sites > 1:
+            fullest, emptiest = int(np.argmax(loads)), int(np.argmin(loads))
+            own = np.flatnonzero(owners == fullest)
+            moved = own[widths[own] < loads[fullest] - loads[emptiest]][:1]
+            if not len(moved):
+                break
+            owners[moved] = emptiest
+            loads[fullest] -= widths[moved[0]]
+            loads[emptiest] += widths[moved[0]]
+        return self.on(owners.tolist())
+
     def split(self, at: int) -> PartitionMap:
         """With the partition around a slot cut in two there; both stay on its site."""
         number = self.partition_at(at)

@@ -1,0 +1,212 @@
+"""From what epochs report to views: figures of several epochs, smoothed over rounds.
+
+What is kept over rounds are things that a move does not change: the share of an exchange's rows that each
+partition has, and the slowness of each site. So the figures of the epochs before a move are still good for
+a view after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from anabranch.adapt.smoothing import Smoothed
+from anabranch.adapt.view import Partitions, Sites, View, slowness
+from anabranch.routing.partition_map import PartitionMap
+
+ENOUGH = 0.1
+"""With less than this share of the mean work, a site's time says more about fixed costs than about it."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What came through one exchange in an epoch, an element for each partition."""
+
+    rows: np.ndarray
+    peak_rows: np.ndarray
+    peak_slot: np.ndarray
+    seconds: float
+    """What all sites together spent on it."""
+    rows_out: int = 0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One epoch on the sites of one level."""
+
+    seconds: float
+    """From the first beginning to the last end."""
+    busy: np.ndarray
+    waiting: np.ndarray
+    rows: np.ndarray
+    traffic: Mapping[str, Traffic]
+    executors: Sequence[str] = ()
+
+
+@dataclass
+class _Exchange:
+    """What is known of an exchange's partitions."""
+
+    starts: tuple[int, ...]
+    rows: np.ndarray
+    rows_out: float = 0.0
+    seconds: float = 0.0
+    peak_rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    peak_slot: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    last_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    shares: Smoothed = field(default_factory=Smoothed)
+    cost: float = 0.0
+    """Nominal seconds a row."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a view needs to know that epochs do not report: it is the driver's."""
+
+    maps: Mapping[str, PartitionMap]
+    bytes: Mapping[str, np.ndarray]
+    """Bytes of state of each partition."""
+    fixed: Mapping[str, np.ndarray]
+    """Whether each partition must stay where it is."""
+    alive: np.ndarray
+    memory: np.ndarray
+    held: np.ndarray
+
+
+class Collector:
+    """Collects the epochs of one level until someone asks for a view."""
+
+    def __init__(self, sites: int, smooth: bool) -> None:
+        self._smooth = smooth
+        self._slowness = Smoothed()
+        self._exchanges: dict[str, _Exchange] = {}
+        self._executors: Sequence[str] = ()
+        self.resize(sites)
+
+    def resize(self, sites: int) -> None:
+        """Goes on with another number of sites; what was collected of the old ones is dropped."""
+        self._sites = sites
+        self._slowness = Smoothed()
+        self._restart()
+
+    def _restart(self) -> None:
+        self.seconds, self.epochs = 0.0, 0
+        self._busy, self._waiting, self._rows = (np.zeros(self._sites) for _ in range(3))
+        self._nominal_rows: dict[str, np.ndarray] = {}
+        for known in self._exchanges.values():
+            known.rows = np.zeros(len(known.starts))
+            known.peak_rows = np.zeros(len(known.starts))
+            known.rows_out = known.seconds = 0.0
+
+    def add(self, sample: Sample, maps: Mapping[str, PartitionMap], epoch: int) -> None:
+        """Takes in an epoch that ran with these maps."""
+        self.seconds += sample.seconds
+        self.epochs += 1
+        self._busy += sample.busy
+        self._waiting += sample.waiting
+        self._rows += sample.rows
+        self._executors = sample.executors
+        for name, seen in sample.traffic.items():
+            known = self._known(name, maps[name])
+            known.rows += seen.rows
+            larger = seen.peak_rows > known.peak_rows
+            known.peak_slot = np.where(larger, seen.peak_slot, known.peak_slot)
+            known.peak_rows = np.maximum(known.peak_rows, seen.peak_rows)
+            known.last_use = np.where(seen.rows > 0, epoch, known.last_use)
+            known.rows_out += seen.rows_out
+            known.seconds += seen.seconds
+            owners = np.asarray(maps[name].sites)
+            by_site = np.bincount(owners, weights=seen.rows, minlength=self._sites)
+            self._nominal_rows[name] = self._nominal_rows.get(name, 0) + by_site
+
+    def _known(self, name: str, partitions: PartitionMap) -> _Exchange:
+        known = self._exchanges.get(name)
+        if known is None or known.starts != partitions.starts:
+            known = self._exchanges[name] = _recut(known, partitions)
+        return known
+
+    def view(self, standing: Standing) -> View:
+        """What was collected since the last view, per epoch; collecting begins anew."""
+        names = tuple(standing.maps)
+        nominal = np.zeros(self._sites)
+        for name in names:
+            known = self._known(name, standing.maps[name])
+            if known.rows.sum() > 0 and known.seconds > 0:
+                known.cost = known.seconds / float(known.rows.sum())
+            nominal += np.asarray(self._nominal_rows.get(name, 0.0)) * known.cost
+        slow = self._slow(nominal)
+        parts = [self._partitions(at, name, standing) for at, name in enumerate(names)]
+        partitions = Partitions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        epochs = max(1, self.epochs)
+        busy: np.ndarray = self._busy / epochs
+        if self._smooth:
+            taken = partitions.work * slow[partitions.site]
+            busy = np.bincount(partitions.site, weights=taken, minlength=self._sites)
+        resident = np.bincount(partitions.site, weights=partitions.bytes, minlength=self._sites)
+        sites = Sites(
+            busy=busy, waiting=self._waiting / epochs, rows=self._rows / epochs, slowness=slow,
+            resident=resident, spilled=np.zeros(self._sites), held=standing.held,
+            memory=standing.memory, alive=standing.alive, executors=tuple(self._executors),
+        )  # fmt: skip
+        seconds = max(self.seconds / epochs, float(busy.max(initial=0.0)), 1e-9)
+        self._restart()
+        return View(names, seconds, sites, partitions)
+
+    def _slow(self, nominal: np.ndarray) -> np.ndarray:
+        found = slowness(self._busy, nominal)
+        if not self._smooth:
+            return found
+        telling = nominal > ENOUGH * nominal[nominal > 0].mean() if nominal.any() else nominal > 0
+        if len(self._slowness.mean) != len(found):
+            found = np.where(telling, found, found[telling].mean() if telling.any() else 1.0)
+        return self._slowness.add(found, telling)
+
+    def _partitions(self, number: int, name: str, standing: Standing) -> list[np.ndarray]:
+        """The columns of one exchange's partitions, in the order of the view's fields."""
+        known, partitions = self._exchanges[name], standing.maps[name]
+        count, total = partitions.partitions, float(known.rows.sum())
+        if total > 0:
+            share = known.rows / total
+            share = known.shares.add(share) if self._smooth else share
+        else:
+            share = known.shares.mean if len(known.shares.mean) == count else np.zeros(count)
+        scale = max(1, self.epochs)
+        return [
+            np.full(count, number),
+            np.asarray(partitions.starts),
+            partitions.widths,
+            np.asarray(partitions.sites),
+            known.rows / scale,
+            known.rows_out / scale * share,
+            share * total * known.cost / scale,
+            standing.bytes[name],
+            np.zeros(count, dtype=bool),
+            known.last_use,
+            standing.fixed[name],
+            known.peak_rows / np.maximum(known.rows, 1),
+            known.peak_slot,
+        ]
+
+
+def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
+    """What was known of other cuts of the same slots, spread over the new partitions by their lengths."""
+    count = partitions.partitions
+    made = _Exchange(partitions.starts, np.zeros(count))
+    made.peak_rows, made.last_use = np.zeros(count), np.zeros(count)
+    made.peak_slot = np.asarray(partitions.starts)
+    if known is None:
+        return made
+    widths = np.diff([*known.starts, partitions.slots])
+
+    def spread(values: np.ndarray) -> np.ndarray:
+        each = np.repeat(values / widths, widths)
+        found: np.ndarray = np.add.reduceat(each, np.asarray(partitions.starts))
+        return found
+
+    made.rows, made.cost = spread(known.rows), known.cost
+    made.rows_out, made.seconds = known.rows_out, known.seconds
+    if len(known.shares.mean) == len(known.starts):
+        made.shares = Smoothed(spread(known.shares.mean), spread(known.shares.deviation))
+    return made

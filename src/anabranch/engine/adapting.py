@@ -1,0 +1,371 @@
+"""The controller beside the epochs: what they report becomes views, decisions become new maps.
+
+One controller for each level of the plan: its exchanges run on the sites at the same time, so they are
+balanced together. What is asked for by hand (moves, pins, other numbers of sites) goes the same way.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from anabranch.adapt.actions import Action, Merge, Move, Split, words
+from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
+from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
+from anabranch.adapt.controller import POLICIES, Controller
+from anabranch.adapt.policies.heat import propose_heat
+from anabranch.adapt.policies.lost import propose_lost
+from anabranch.adapt.tuning import Tuning, by_itself, fixed
+from anabranch.adapt.view import View
+from anabranch.engine.epoch import Counts, EpochReport, Orders
+from anabranch.plan.subquery import Plan
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
+from anabranch.state.manifest import Manifest
+from anabranch.state.segment import SegmentRef
+
+MOST_DECISIONS = 5_000
+"""Decisions that are remembered."""
+
+
+@dataclass
+class Decision:
+    """One line of the history."""
+
+    epoch: int
+    """The epoch after which it was taken."""
+    action: Action
+    accepted: bool
+    reason: str
+    seconds: float = 0.0
+    """How long it took to decide on and carry out."""
+    before: float | None = None
+    """The busiest site's time against the mean, when it was taken."""
+    after: float | None = None
+    """The same when it was next measured."""
+
+    def plain(self) -> dict[str, Any]:
+        move = self.action if isinstance(self.action, Move) else None
+        return {
+            "epoch": self.epoch,
+            "action": words(self.action),
+            "kind": type(self.action).__name__.lower(),
+            "exchange": self.action.exchange,
+            "partition": self.action.partition,
+            "source": move.source if move else None,
+            "target": move.target if move else None,
+            "bytes": move.bytes if move else 0,
+            "cause": self.action.cause,
+            "accepted": self.accepted,
+            "reason": self.reason,
+            "seconds": round(self.seconds, 6),
+            "effect": {
+                "imbalanceBefore": _rounded(self.before),
+                "imbalanceAfter": _rounded(self.after),
+            },
+        }
+
+
+@dataclass
+class _Level:
+    homes: list[str]
+    collector: Collector
+    controller: Controller
+    imbalance: float | None = None
+    open: list[Decision] = field(default_factory=list)
+    """Decisions whose effect has not been measured yet."""
+
+
+class Adaptation:
+    """Decides after each epoch what moves; the maps themselves belong to the checkpoint."""
+
+    def __init__(self, plan: Plan, settings: Settings, sites: int, manifest: Manifest) -> None:
+        self._plan, self._settings = plan, settings
+        self.sites = sites
+        self.alive = np.ones(sites, dtype=bool)
+        self.memory = self._room(sites)
+        self.pins: dict[tuple[str, int], int] = {
+            (home, int(start)): site
+            for home, pinned in manifest.pins.items()
+            for start, site in pinned.items()
+        }
+        self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
+        self.adapted: set[str] = set()
+        """The exchanges that are balanced partition by partition from now on."""
+        self._base = settings.partitions_per_site * sites
+        tuning = _tuning(settings)
+        self._levels = {
+            level: _Level(
+                list(dict.fromkeys(part.home for part in plan.at_level(level))),
+                Collector(sites, smooth=settings.self_tuning),
+                Controller(self._policies(), tuning, Arbiter(self._limits())),
+            )
+            for level in range(1, plan.levels + 1)
+        }
+
+    def _policies(self) -> tuple[Any, ...]:
+        chosen = POLICIES[self._settings.policy]
+        if not self._settings.split_partitions or self._settings.policy == "none":
+            return (chosen,)
+        return chosen, lambda view, tuning: propose_heat(view, tuning, self._base)
+
+    def _limits(self) -> Limits:
+        # Flux's own rules know no return
+        rounds = {} if self._settings.self_tuning else {"settle": 0, "remember": 0}
+        return Limits(self._settings.moved_bytes_per_epoch, **rounds)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything moves by itself: results for one place, and operators with sites of their own,
+        stay where they are."""
+        ask = self._settings
+        return ask.policy != "none" and not ask.central and ask.strategy != "operator"
+
+    def pinned(self) -> dict[str, dict[str, int]]:
+        """The pins as the manifest has them."""
+        found: dict[str, dict[str, int]] = {}
+        for (home, start), site in self.pins.items():
+            found.setdefault(home, {})[str(start)] = site
+        return found
+
+    def resize(self, sites: int) -> None:
+        """Goes on with another number of sites."""
+        self.sites, self.alive = sites, np.ones(sites, dtype=bool)
+        self.memory = self._room(sites)
+        for level in self._levels.values():
+            level.collector.resize(sites)
+
+    # -- after an epoch ---------------------------------------------------------------------------
+
+    def _room(self, sites: int) -> np.ndarray:
+        limit = self._settings.site_memory_bytes
+        return np.full(sites, math.inf if limit is None else limit)
+
+    def observe(self, orders: Orders, report: EpochReport) -> None:
+        """Takes in what an epoch reported."""
+        self.memory = self._room(self.sites)
+        for site, burden in orders.burdens.items():
+            if burden.memory is not None and site < self.sites:
+                self.memory[site] = burden.memory
+        for number, level in self._levels.items():
+            sample = _sample(orders, report, number, level.homes)
+            if sample is not None:
+                level.collector.add(sample, orders.maps, orders.epoch)
+
+    def decide(
+        self, epoch: int, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
+        by_hand: Iterable[str], asked: bool = False,
+    ) -> list[Action]:  # fmt: skip
+        """What is to be done before the next epoch; all exchanges share the budget.
+
+        If it is `asked` for, nothing waits until enough has been collected or until the gain is worth it.
+        """
+        budget = float(self._settings.moved_bytes_per_epoch)
+        accepted: list[Action] = []
+        for level in self._levels.values():
+            collector, tuning = level.collector, level.controller.tuning
+            due = collector.epochs > 0 and collector.seconds >= tuning.collect
+            if not due and not asked:
+                continue
+            view = self._view(level, maps, segments, by_hand)
+            if not asked and not self._worthwhile(view):
+                continue
+            arbiter = level.controller.arbiter
+            arbiter.limits = replace(arbiter.limits, bytes_per_round=budget)
+            began = time.perf_counter()
+            verdicts = level.controller.decide(view)
+            done = [verdict.action for verdict in verdicts if verdict.accepted]
+            budget -= sum(action.bytes for action in done if isinstance(action, Move))
+            self._record(level, epoch, verdicts, time.perf_counter() - began)
+            level.controller.finished(0.0)
+            accepted += done
+        return accepted
+
+    def evacuate(
+        self,
+        epoch: int,
+        maps: Mapping[str, PartitionMap],
+        segments: Mapping[str, Sequence[SegmentRef]],
+    ) -> list[Action]:
+        """What has to leave sites that are gone."""
+        accepted: list[Action] = []
+        for level in self._levels.values():
+            view = self._view(level, maps, segments, ())
+            moves = list(propose_lost(view, level.controller.tuning))
+            self._record(level, epoch, [Verdict(move, True, move.cause) for move in moves], 0.0)
+            accepted += moves
+        return accepted
+
+    def note(self, epoch: int, actions: Iterable[Action]) -> None:
+        """Remembers what was done by hand."""
+        for action in actions:
+            self.history.append(Decision(epoch, action, True, action.cause))
+
+    def _worthwhile(self, view: View) -> bool:
+        busy = view.sites.busy[view.sites.alive]
+        stranded = ~view.sites.alive[view.partitions.site]
+        over = (view.sites.resident > view.sites.memory).any()
+        if not len(busy) or stranded.any() or over:
+            return True
+        return float(busy.max() - busy.mean()) > self._settings.least_gain_seconds
+
+    def _view(
+        self, level: _Level, maps: Mapping[str, PartitionMap],
+        segments: Mapping[str, Sequence[SegmentRef]], by_hand: Iterable[str],
+    ) -> View:  # fmt: skip
+        own, still = {home: maps[home] for home in level.homes}, set(by_hand)
+        stay = {}
+        for home, known in own.items():
+            pinned = np.isin(known.starts, [at for name, at in self.pins if name == home])
+            stay[home] = pinned | (home in still)
+        view = level.collector.view(
+            Standing(
+                own,
+                {home: self._bytes(home, own[home], segments) for home in own},
+                stay,
+                self.alive,
+                self.memory,
+                np.zeros(self.sites),
+            )
+        )
+        busy = view.sites.busy[view.sites.alive]
+        if len(busy) and busy.mean() > 0:
+            level.imbalance = float(busy.max() / busy.mean())
+            for decision in level.open:
+                decision.after = level.imbalance
+            level.open = []
+        return view
+
+    def _bytes(
+        self, home: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
+    ) -> np.ndarray:
+        """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
+        each = np.zeros(known.slots)
+        for name, subquery in self._plan.subqueries.items():
+            if subquery.home == home:
+                for ref in segments.get(name, ()):
+                    density = ref.bytes / max(1, sum(last - first for first, last in ref.live))
+                    for first, last in ref.live:
+                        each[first:last] += density
+        found: np.ndarray = np.add.reduceat(each, np.asarray(known.starts))
+        return found
+
+    def _record(
+        self, level: _Level, epoch: int, verdicts: Sequence[Verdict], seconds: float
+    ) -> None:
+        share = seconds / max(1, len(verdicts))
+        for verdict in verdicts:
+            decision = Decision(
+                epoch, verdict.action, verdict.accepted, verdict.reason, share, level.imbalance
+            )
+            self.history.append(decision)
+            if verdict.accepted:
+                level.open.append(decision)
+                self.adapted.add(verdict.action.exchange)
+
+    def describe(self, epoch: int) -> dict[str, Any]:
+        """The state of the controllers and what was decided after an epoch, for progress reports."""
+        recent = [decision for decision in self.history if decision.epoch == epoch]
+        return {
+            "policy": self._settings.policy,
+            "active": self.active,
+            "sites": self.sites,
+            "decisions": [decision.plain() for decision in recent],
+            "moved": sum(d.accepted and isinstance(d.action, Move) for d in recent),
+            "levels": [
+                {
+                    "level": number,
+                    "round": level.controller.round,
+                    "imbalance": _rounded(level.imbalance),
+                    "threshold": round(level.controller.tuning.imbalance, 3),
+                    "collectSeconds": round(level.controller.tuning.collect, 3),
+                }
+                for number, level in self._levels.items()
+            ],
+        }
+
+
+def apply(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[str, PartitionMap]:
+    """The maps after these actions."""
+    after = dict(maps)
+    targets: dict[str, dict[int, int]] = {}
+    for action in actions:
+        if isinstance(action, Move):
+            targets.setdefault(action.exchange, {})[action.partition] = action.target
+    for home, moved in targets.items():
+        after[home] = after[home].moved(moved)
+    for action in actions:
+        if isinstance(action, Split):
+            after[action.exchange] = after[action.exchange].split(action.at)
+        elif isinstance(action, Merge):
+            known = after[action.exchange]
+            one, other = (
+                known.sites[known.partition_at(at)] for at in (action.partition, action.other)
+            )
+            if one == other:
+                after[action.exchange] = known.merged(action.other)
+    return after
+
+
+def _tuning(settings: Settings) -> Tuning:
+    if settings.self_tuning:
+        return by_itself(least=0.0, most=settings.most_collection_seconds)
+    return fixed(
+        settings.least_collection_seconds, settings.imbalance_threshold, settings.utilisation_limit
+    )
+
+
+def _sample(
+    orders: Orders, report: EpochReport, number: int, homes: Sequence[str]
+) -> Sample | None:
+    """One epoch at one level, from the reports; None if nothing came to it."""
+    parts = [part for part in report.sites if part.level == number]
+    senders = report.splits if number == 1 else [p for p in report.sites if p.level == number - 1]
+    traffic = {}
+    for home in homes:
+        known = orders.maps[home]
+        sent = [part.sent[home] for part in senders if home in part.sent]
+        if not sent:
+            continue
+        rows, peaks, slots = _added(sent, known.partitions)
+        own = {name for name, part in orders.plan.subqueries.items() if part.home == home}
+        done = [d for part in parts for name, d in part.subqueries.items() if name in own]
+        traffic[home] = Traffic(
+            rows, peaks, slots, sum(d.seconds for d in done), sum(d.rows_out for d in done)
+        )
+    if not traffic or not parts:
+        return None
+    first = min(part.started for part in parts)
+    busy, waiting, rows_in = (np.zeros(orders.sites) for _ in range(3))
+    executors = [""] * orders.sites
+    for part in parts:
+        busy[part.site] = part.seconds
+        waiting[part.site] = part.started - first
+        rows_in[part.site] = sum(done.rows_in for done in part.subqueries.values())
+        executors[part.site] = part.executor
+    return Sample(float(busy.max()), busy, waiting, rows_in, traffic, executors)
+
+
+def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What all senders sent to each partition; the fullest slot is that of the sender who sent most."""
+    rows, peaks = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    slots, most = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for part in sent:
+        rows += np.frombuffer(part.rows, dtype=np.int64)
+        peak = np.frombuffer(part.peak_rows, dtype=np.int64)
+        at = np.frombuffer(part.peak_slot, dtype=np.int64)
+        larger = peak > most
+        same = at == slots
+        peaks = np.where(same, peaks + peak, np.where(larger, peak, peaks))
+        slots, most = np.where(larger, at, slots), np.maximum(most, peak)
+    return rows, peaks, slots
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 3)
