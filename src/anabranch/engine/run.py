@@ -239,6 +239,28 @@ class Run:
             if self._checkpoint.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
+    def pause(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a partition wait before its exchange, from the next epoch on, until `resume`.
+
+        Results of its groups come later, none is lost. What waits is bounded: when it exceeds the setting
+        `skew_buffer_bytes`, all of it goes on.
+        """
+        with self._checkpoint.changing_maps:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject[0] in self._checkpoint.grids:
+                raise RunError(
+                    f"'{subquery}' is a grid: each row is in several cells, none can wait."
+                )
+            self._checkpoint.adaptation.stopped.add(subject)
+
+    def resume(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a paused partition go."""
+        with self._checkpoint.changing_maps:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject not in self._checkpoint.adaptation.stopped:
+                raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
+            self._checkpoint.adaptation.stopped.discard(subject)
+
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
         known = self.partition_map(subquery)
         if partition not in known.starts:
@@ -332,6 +354,8 @@ class Run:
         if finished:
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
+            elif manifest.held:
+                self._epoch({}, began, flush=True)
             return False
         if offers and manifest.ended:
             raise StateError(
@@ -366,7 +390,7 @@ class Run:
 
     def _epoch(
         self, offers: dict[str, Offer], began: float, ended: bool = False,
-        idle: frozenset[str] = frozenset(),
+        idle: frozenset[str] = frozenset(), flush: bool = False,
     ) -> None:  # fmt: skip
         self._busy = True
         epoch = self._checkpoint.manifest.epoch + 1
@@ -374,7 +398,7 @@ class Run:
         polled = time.monotonic()
         step = self.options.on_step
         step("begin", epoch)
-        orders = self._orders(epoch, offers, ended, idle)
+        orders = self._orders(epoch, offers, ended, idle, flush)
         step("before-tasks", epoch)
         try:
             report = self._exchange.run(orders)
@@ -404,11 +428,12 @@ class Run:
         self._busy = False
 
     def _orders(
-        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str]
+        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
+        waiting = self._checkpoint.holding(epoch, ended or flush)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             epoch=epoch,
@@ -432,6 +457,11 @@ class Run:
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._checkpoint.grids,
+            holds=waiting.holds,
+            released=waiting.released,
+            held=waiting.held,
+            reached=self._checkpoint.reached(),
+            fetch=self._checkpoint.fetches(),
             burdens=options.burdens(epoch),
             driver=os.getpid(),
         )
