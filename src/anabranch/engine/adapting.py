@@ -41,6 +41,12 @@ from anabranch.settings import NONE, SHARED, Settings
 from anabranch.state.manifest import Manifest, MovingRecord
 from anabranch.state.segment import SegmentRef
 
+WARM_UP = 1
+"""Epochs of a run whose times are those of workers that start."""
+CONVINCED = 2
+"""Views in a row that must show a gain: one alone may be an accident."""
+LEAST_GAIN = 0.05
+"""The share of an epoch's time that must be won for anything to move."""
 MOST_DECISIONS = 5_000
 """Decisions that are remembered."""
 
@@ -89,6 +95,8 @@ class _Level:
     collector: Collector
     controller: Controller
     imbalance: float | None = None
+    worthwhile: int = 0
+    """Views in a row after which a decision was worth while."""
     view: View | None = None
     """The last one."""
     open: list[Decision] = field(default_factory=list)
@@ -106,6 +114,10 @@ class Adaptation:
         self.sites = sites
         self.alive = np.ones(sites, dtype=bool)
         self.memory = self._room(sites)
+        self._seconds = 0.0
+        """How long the last epoch took."""
+        self._epochs = 0
+        """Epochs since the run started."""
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
         self.stopped: set[tuple[str, int]] = set()
@@ -249,12 +261,15 @@ class Adaptation:
         limit = self._settings.site_memory_bytes
         return np.full(sites, math.inf if limit is None else limit)
 
-    def observe(self, orders: Orders, report: EpochReport) -> None:
-        """Takes in what an epoch reported."""
+    def observe(self, orders: Orders, report: EpochReport, seconds: float) -> None:
+        """Takes in what an epoch reported; the first one of a run says more about its start."""
         self.memory = self._room(self.sites)
         for site, burden in orders.burdens.items():
             if burden.memory is not None and site < self.sites:
                 self.memory[site] = burden.memory
+        self._epochs, self._seconds = self._epochs + 1, seconds
+        if self._epochs <= WARM_UP:
+            return
         for number, level in self._levels.items():
             sample = _sample(orders, report, number, level.homes)
             if sample is not None:
@@ -276,7 +291,8 @@ class Adaptation:
             if not due and not asked:
                 continue
             view = self._view(level, maps, segments, by_hand)
-            if not asked and not self._worthwhile(view):
+            level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
+            if not asked and level.worthwhile < CONVINCED:
                 continue
             arbiter = level.controller.arbiter
             arbiter.limits = replace(arbiter.limits, bytes_per_round=budget)
@@ -324,7 +340,8 @@ class Adaptation:
         over = (view.sites.resident > view.sites.memory).any()
         if not len(busy) or stranded.any() or over:
             return True
-        return float(busy.max() - busy.mean()) > self._settings.least_gain_seconds
+        gain = float(busy.max() - busy.mean())
+        return gain > max(self._settings.least_gain_seconds, LEAST_GAIN * self._seconds)
 
     def _view(
         self, level: _Level, maps: Mapping[str, PartitionMap],

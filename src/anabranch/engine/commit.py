@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action
+from anabranch.adapt.actions import Action, Move
 from anabranch.engine.adapting import Adaptation, apply
 from anabranch.engine.epoch import (
     EpochReport,
@@ -131,7 +131,7 @@ class Checkpoint:
         maps = {home: record.map() for home, record in records.items()}
         if manifest.sites == self.options.sites:
             return maps
-        return {home: known.respread(self.sites) for home, known in maps.items()}
+        return {home: known.respread(range(self.sites)) for home, known in maps.items()}
 
     def allot(self) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
@@ -160,9 +160,9 @@ class Checkpoint:
             if wasteful or before > after * self.options.settings.allot_imbalance:
                 self.maps = {**self.maps, **wanted}
 
-    def adapt(self, orders: Orders, report: EpochReport) -> None:
-        """Takes in what an epoch reported, and changes the maps where that helps."""
-        self.adaptation.observe(orders, report)
+    def adapt(self, orders: Orders, report: EpochReport, seconds: float) -> None:
+        """Takes in what an epoch of so many seconds reported, and changes the maps where that helps."""
+        self.adaptation.observe(orders, report, seconds)
         self._install(self.adaptation.committed(orders.epoch))
         known = self.maps, self._segments(), self.by_hand
         if self.adaptation.active:
@@ -181,13 +181,29 @@ class Checkpoint:
 
     def follow(self, alive: Sequence[bool]) -> None:
         """Takes partitions away from sites that are gone."""
-        if list(alive) != self.adaptation.alive.tolist():
+        before = self.adaptation.alive
+        if list(alive) != before.tolist():
             self.adaptation.alive = np.asarray(alive, dtype=bool)
             for site in np.flatnonzero(~self.adaptation.alive).tolist():
                 self._install(self.adaptation.lost(site))
             # What was on a site that is gone is read by another, wherever it was
             actions = self.adaptation.evacuate(self.manifest.epoch, self.maps, self._segments())
             self._install(actions)
+            if (self.adaptation.alive & ~before).any():
+                self._share(np.flatnonzero(self.adaptation.alive).tolist())
+
+    def _share(self, sites: Sequence[int]) -> None:
+        """Gives sites that have come their share at once; what is measured then says the rest."""
+        moves = [
+            Move(home, start, "a site has come", source=was, target=site)
+            for home, known in self.maps.items()
+            if home not in self.by_hand
+            for start, was, site in zip(
+                known.starts, known.sites, known.respread(sites).sites, strict=True
+            )
+            if was != site and (home, start) not in self.adaptation.pins
+        ]
+        self.by_request(moves)
 
     def by_request(self, actions: Sequence[Action]) -> None:
         """Does what the user asks for."""
@@ -198,7 +214,7 @@ class Checkpoint:
         """Goes on with another number of sites."""
         for site in range(sites, self.sites):
             self._install(self.adaptation.lost(site))
-        maps = {home: known.respread(sites) for home, known in self.maps.items()}
+        maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
         self.maps = maps

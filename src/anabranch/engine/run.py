@@ -348,6 +348,13 @@ class Run:
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
         began = time.monotonic()
+        alive = self._exchange.alive(self.sites)
+        if not any(alive):
+            self._message = "Waiting for executors: Spark has none now"
+            self._stopping.wait(self.options.settings.poll_interval_seconds)
+            return True
+        with self._checkpoint.changing_maps:
+            self._checkpoint.follow(alive)
         offers = self._poll()
         finished = not offers and all(source.finished() for source in self._sources.values())
         manifest = self._checkpoint.manifest
@@ -421,7 +428,7 @@ class Run:
         self._checkpoint.clear()
         with self._checkpoint.changing_maps:
             self._checkpoint.allot()
-            self._checkpoint.adapt(orders, report)
+            self._checkpoint.adapt(orders, report, time.monotonic() - polled)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began
@@ -492,5 +499,6 @@ class Run:
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
             times, self._checkpoint.sinks, self._checkpoint.adaptation.describe(orders.epoch),
+            self._exchange.placement,
         )  # fmt: skip
         self._progress.append(told)
