@@ -42,6 +42,13 @@ class Merge(Action):
     """The first slot of the one after it."""
 
 
+@dataclass(frozen=True)
+class Condense(Action):
+    """Sub-aggregate the rows of a slot before they are sent: it has a hot key."""
+
+    slot: int
+
+
 def words(action: Action) -> str:
     """The action as a person would say it.
 
@@ -53,5 +60,7 @@ def words(action: Action) -> str:
         return f"move {name} from site {action.source} to {action.target}"
     if isinstance(action, Split):
         return f"split {name} at {action.at}"
+    if isinstance(action, Condense):
+        return f"sub-aggregate slot {action.slot} of {action.exchange} before it is sent"
     assert isinstance(action, Merge)
     return f"merge {name} with {action.exchange}/{action.other}"

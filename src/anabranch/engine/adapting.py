@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Merge, Move, Split, words
+from anabranch.adapt.actions import Action, Condense, Merge, Move, Split, words
 from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
 from anabranch.adapt.controller import POLICIES, Controller
@@ -43,6 +43,8 @@ from anabranch.state.segment import SegmentRef
 
 WARM_UP = 1
 """Epochs of a run whose times are those of workers that start."""
+CONDENSED = 100
+"""Epochs after which a hot slot has to show again that it is one."""
 CONVINCED = 2
 """Views in a row that must show a gain: one alone may be an accident."""
 LEAST_GAIN = 0.05
@@ -114,6 +116,8 @@ class Adaptation:
         self.sites = sites
         self.alive = np.ones(sites, dtype=bool)
         self.memory = self._room(sites)
+        self._condensed: dict[tuple[str, int], int] = {}
+        """Slots whose rows senders sub-aggregate, and since which epoch."""
         self._seconds = 0.0
         """How long the last epoch took."""
         self._epochs = 0
@@ -149,7 +153,11 @@ class Adaptation:
         chosen = POLICIES[self._settings.policy]
         if not self._settings.split_partitions or self._settings.policy == "none":
             return (chosen,)
-        return chosen, lambda view, tuning: propose_heat(view, tuning, self._base)
+        return chosen, self._heat
+
+    def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
+        combines = {part.home for part in self._plan.subqueries.values() if part.combines}
+        return propose_heat(view, tuning, self._base, combines)
 
     def _limits(self) -> Limits:
         # Flux's own rules know no return
@@ -194,7 +202,9 @@ class Adaptation:
         """Sets accepted actions going; returns what is done at once. Far moves take some epochs."""
         now: list[Action] = []
         for action in actions:
-            if isinstance(action, Move):
+            if isinstance(action, Condense):
+                self._condensed[action.exchange, action.slot] = epoch
+            elif isinstance(action, Move):
                 now += _installed(self.protocol.handle(MoveAccepted(action, epoch, far)))
             else:
                 now.append(action)
@@ -207,6 +217,16 @@ class Adaptation:
     def lost(self, site: int) -> list[Action]:
         """Ends the moves from and to a site that is gone."""
         return _installed(self.protocol.handle(SiteLost(site)))
+
+    def hot(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
+        """The slots whose rows senders sub-aggregate; after some time it must show that they should."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for (home, slot), since in list(self._condensed.items()):
+            if epoch - since > CONDENSED:
+                del self._condensed[home, slot]
+            else:
+                found.setdefault(home, []).append((slot, slot + 1))
+        return {home: tuple(sorted(slots)) for home, slots in found.items()}
 
     def waiting(self, maps: Mapping[str, PartitionMap]) -> dict[str, list[tuple[int, int]]]:
         """The slots of each exchange whose rows wait in the next epoch."""

@@ -75,6 +75,8 @@ class Orders:
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
     """The cells of each exchange whose rows meet in a grid."""
+    hot: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Slots of each exchange with so many rows of few keys that senders sub-aggregate them."""
     holds: Holds = field(default_factory=dict)
     """The slots whose rows wait in this epoch."""
     released: Holds = field(default_factory=dict)

@@ -464,6 +464,7 @@ class Run:
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._checkpoint.grids,
+            hot=self._checkpoint.adaptation.hot(epoch),
             holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,

@@ -6,11 +6,11 @@ one slot has most of a hot partition's rows, the cuts go around it, so that ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Merge, Split
+from anabranch.adapt.actions import Action, Condense, Merge, Split
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
@@ -22,19 +22,27 @@ DENSE = 0.5
 """A slot with this share of its partition's rows is cut out of it."""
 
 
-def propose_heat(view: View, tuning: Tuning, base: int) -> Iterator[Action]:
-    """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`."""
+def propose_heat(
+    view: View, tuning: Tuning, base: int, aggregating: Collection[str] = ()
+) -> Iterator[Action]:
+    """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
+
+    In exchanges before aggregates, hot slots are rather sub-aggregated by their senders.
+    """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
     if alive < 2 or total <= 0:
         return
     fair = total / alive
-    hot = (known.work > HOT * fair) & (known.slots > 1) & ~known.fixed
+    hot = (known.work > HOT * fair) & ~known.fixed
     for at in np.flatnonzero(hot).tolist():
         start, heat = int(known.start[at]), known.work[at] / fair
         cause = f"heat: {heat:.0%} of what one site should have"
         name = view.exchanges[known.exchange[at]]
-        yield Split(name, start, cause, at=_cut(view, at))
+        if name in aggregating and known.peak[at] > DENSE:
+            yield Condense(name, start, f"hot key: {cause}", slot=int(known.peak_at[at]))
+        elif known.slots[at] > 1:
+            yield Split(name, start, cause, at=_cut(view, at))
     yield from _merges(view, COLD * fair, base)
 
 
