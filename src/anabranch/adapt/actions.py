@@ -49,6 +49,14 @@ class Condense(Action):
     slot: int
 
 
+@dataclass(frozen=True)
+class Scatter(Action):
+    """Let the rows of a join's hot slot meet in a small grid of cells, one on each of these sites."""
+
+    slot: int
+    sites: tuple[int, ...]
+
+
 def words(action: Action) -> str:
     """The action as a person would say it.
 
@@ -62,5 +70,8 @@ def words(action: Action) -> str:
         return f"split {name} at {action.at}"
     if isinstance(action, Condense):
         return f"sub-aggregate slot {action.slot} of {action.exchange} before it is sent"
+    if isinstance(action, Scatter):
+        sites = ", ".join(map(str, action.sites))
+        return f"scatter slot {action.slot} of {action.exchange} over cells on sites {sites}"
     assert isinstance(action, Merge)
     return f"merge {name} with {action.exchange}/{action.other}"

@@ -222,14 +222,25 @@ def _remember(
     """Writes what the operator remembers, and merges what has become many."""
     settings, operator = orders.settings, subquery.operator
     name = _namer(orders, subquery.name, site)
+    scattering = [
+        one
+        for one in orders.scattering.get(subquery.name, ())
+        if intersect(state.owned, [(one.slot, one.slot + 1)])
+    ]
+    for one in scattering:
+        for side in range(subquery.inputs):
+            state.scatter(f"in{side}", side, one)
     done.segments += state.write(name, operator.span, settings.fsync)
+    done.masked += masked_as_plain(state.expired)
+    if scattering:
+        return  # what was scattered must not be merged as it was
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = state.compact(
         operator.compact, moment.after, operator.span, settings.compaction_fan, budget, name,
         settings.fsync,
     )  # fmt: skip
     done.segments += merged
-    done.masked += masked_as_plain([*masked, *state.expired])
+    done.masked += masked_as_plain(masked)
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

@@ -35,6 +35,7 @@ from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.partition_map import PartitionMap, distinct, slot_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
+from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import LOCATOR
 
@@ -93,12 +94,15 @@ class Outbox:
             placed = Spread(grid.cells, placed=cells.astype(np.uint64))
             return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
-        return subquery.operator.intake(stepped, spread, path.input)
+        taken = subquery.operator.intake(stepped, spread, path.input)
+        for scattered in self.orders.scattered.get(subquery.home, ()):
+            taken = scatter(taken, scattered, path.input, self.orders.epoch)
+        return taken
 
     def _spread(
         self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
     ) -> Spread:
-        slots = self.orders.maps[subquery.home].slots
+        slots = self.orders.maps[subquery.home].hashed
         if self.level and subquery.level == self.level:
             # Without an exchange, results stay on the slot that they were made on
             return Spread(slots, placed=slot_of_locator(rows[LOCATOR].to_numpy()))

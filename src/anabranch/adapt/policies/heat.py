@@ -6,11 +6,12 @@ one slot has most of a hot partition's rows, the cuts go around it, so that ever
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Condense, Merge, Split
+from anabranch.adapt.actions import Action, Condense, Merge, Scatter, Split
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
@@ -18,16 +19,21 @@ HOT = 0.5
 """A partition with this much of a site's fair share cannot be balanced against others as it is."""
 COLD = 0.02
 """Two neighbours with less than this together need not be two."""
+TOO_HOT = 0.8
+"""A single slot with this much of a site's fair share is scattered, if that is possible."""
+MOST_CELLS = 16
 DENSE = 0.5
 """A slot with this share of its partition's rows is cut out of it."""
 
 
 def propose_heat(
-    view: View, tuning: Tuning, base: int, aggregating: Collection[str] = ()
-) -> Iterator[Action]:
+    view: View, tuning: Tuning, base: int, aggregating: Collection[str] = (),
+    joining: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Action]:  # fmt: skip
     """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
 
-    In exchanges before aggregates, hot slots are rather sub-aggregated by their senders.
+    Hot slots of exchanges before aggregates are sub-aggregated by their senders, those of `joining`
+    scattered, if they are among the first so many slots.
     """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
@@ -41,6 +47,11 @@ def propose_heat(
         name = view.exchanges[known.exchange[at]]
         if name in aggregating and known.peak[at] > DENSE:
             yield Condense(name, start, f"hot key: {cause}", slot=int(known.peak_at[at]))
+        elif start < joining.get(name, 0) and heat * known.peak[at] > TOO_HOT:
+            calm = np.flatnonzero(view.sites.alive)
+            calm = calm[np.argsort(view.sites.busy[calm], kind="stable")][:MOST_CELLS]
+            slot, sites = int(known.peak_at[at]), tuple(calm.tolist())
+            yield Scatter(name, start, f"hot key: {cause}", slot=slot, sites=sites)
         elif known.slots[at] > 1:
             yield Split(name, start, cause, at=_cut(view, at))
     yield from _merges(view, COLD * fair, base)
