@@ -19,8 +19,10 @@ class Cluster:
     row_deviation: float = 3e-6
     produce_seconds: float = 0.5e-6
     """What a producer takes for a row; it shares its site's processor with the consumer."""
+    packet_rows: int = 12
+    """Rows in a packet of 1 KB."""
     connection_rows: int = 24
-    """Rows on their way between a producer and a site: two packets of 1 KB."""
+    """Rows on their way between a producer and a site: two packets."""
     buffer_rows: int = 2048
     """What each producer may hold back (160 KB)."""
     partition_rows: int = 10_000
@@ -40,7 +42,7 @@ class Cluster:
     disk_share: float = 0.77
     """The share of its time that a site gives to the rotation of spilled partitions. The paper leaves this
     to its longer version; the value is the one that gives its static throughput of 1.6e5 rows/s."""
-    lanes: int = 8
+    lanes: int = 32
     """Producers that are told apart; each stands for as many real ones as it takes."""
     step: float = 2e-3
     """How far time goes on at once."""

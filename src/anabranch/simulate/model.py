@@ -14,7 +14,7 @@ from anabranch.adapt.controller import Controller
 from anabranch.simulate.cluster import Cluster, Event
 from anabranch.simulate.disks import Disks
 from anabranch.simulate.movement import Movement
-from anabranch.simulate.producers import Exchange, SkewBuffer
+from anabranch.simulate.producers import Exchange, Producers, SkewBuffer
 from anabranch.simulate.record import Moved, Record
 from anabranch.simulate.rounds import Rounds
 
@@ -36,11 +36,9 @@ class Simulation:
         self._chances = chances
         self.site = np.arange(cluster.partitions) * cluster.sites // cluster.partitions
         """Where each partition is."""
-        self._column = self.site.copy()
-        self._producers: SkewBuffer | Exchange = (Exchange if exchange else SkewBuffer)(cluster, self._rng)
-        self._free_columns: list[int] = []
-        self._columns = cluster.sites
-        self._by_column = np.zeros(0)
+        self._producers: Producers = (Exchange if exchange else SkewBuffer)(
+            cluster, chances, self.site, self._rng
+        )
         self._movement = Movement(cluster)
         self._disks = Disks(cluster, self.site, self._rng)
         self._rounds = Rounds(cluster, controller) if controller is not None else None
@@ -48,7 +46,6 @@ class Simulation:
         self._rate = np.ones(cluster.sites)
         self._debt = np.zeros(cluster.sites)
         """Seconds that sites still have to spend on rows that were set aside."""
-        self._mapped()
 
     def run(self, seconds: int) -> Record:
         """Runs from the beginning for so many seconds."""
@@ -64,7 +61,7 @@ class Simulation:
         queued = self._producers.queued.sum(axis=0)
         if not self._movement.idle:
             self._pause(queued)
-        produced = self._producers.produce(self._by_column)
+        produced = self._producers.produce()
         queued = self._producers.queued.sum(axis=0)
         mine = produced / self.cluster.sites * self.cluster.produce_seconds
         seconds = np.maximum(step - mine, 0.0) * self._rate
@@ -119,40 +116,21 @@ class Simulation:
                 rounds.moved(now)
 
     def _pause(self, queued: np.ndarray) -> None:
-        begun = self._movement.begin(queued, self._disks.silent)
-        assert not begun or isinstance(self._producers, SkewBuffer)
-        for order in begun:
-            if not self._free_columns:
-                self._producers.add_column()  # type: ignore[union-attr]
-                self._free_columns.append(self._columns)
-                self._columns += 1
-            column = self._free_columns.pop()
-            own = self._chances[order.partition]
-            share = own / max(self._by_column[order.source], 1e-300)
-            self._producers.pause(order.source, column, share)  # type: ignore[union-attr]
-            self._column[order.partition] = column
-            self._mapped()
+        for order in self._movement.begin(queued, self._disks.silent):
+            self._producers.pause(order.partition, order.source)
 
     def _resume(self, taken: np.ndarray, now: float, record: Record) -> None:
         for order in self._movement.advance(taken, self.cluster.step):
-            column = int(self._column[order.partition])
-            self._producers.resume(column, order.target)  # type: ignore[union-attr]
-            self._free_columns.append(column)
-            self._column[order.partition] = self.site[order.partition] = order.target
+            self._producers.resume(order.partition, order.target)
+            self.site[order.partition] = order.target
             self._disks.leave(order.partition, order.source, order.target)
             record.moves.append(Moved(now, order.partition, order.source, order.target))
-            self._mapped()
-
-    def _mapped(self) -> None:
-        by_column = np.bincount(self._column, weights=self._chances, minlength=self._columns)
-        self._by_column = by_column / by_column.sum()
 
     def _use_disks(self, seconds: np.ndarray, now: float, record: Record) -> None:
         """Takes the time at disks, and for rows that waited there, from what sites have."""
         cost = self.cluster.row_seconds
         draining = {site: self._movement.draining(site) * cost for site in self._disks.pressed}
-        moving = set(np.flatnonzero(self._column >= self.cluster.sites).tolist())
-        for site, left in self._disks.step(draining, moving).items():
+        for site, left in self._disks.step(draining, self._producers.paused).items():
             seconds[site] *= left / self.cluster.step
         for partition in self._disks.read:
             rows, waited = self._disks.back(partition, now)
@@ -168,7 +146,7 @@ class Simulation:
         """Rows that sites take from their connections, and those of them that they serve."""
         away = np.where(self._disks.on_disk, self._chances, 0.0)
         by_site = np.bincount(self.site, weights=away, minlength=self.cluster.sites)
-        part = by_site / np.maximum(self._by_column[: self.cluster.sites], 1e-300)
+        part = by_site / np.maximum(self._producers.by_site, 1e-300)
         writing = self.cluster.row_bytes / self.cluster.disk / self.cluster.row_seconds
         taken = np.minimum(np.maximum(able, 0.0) / (1 - part + part * writing), queued)
         for site in np.flatnonzero(part).tolist():
