@@ -73,15 +73,28 @@ class Disks:
                 resident.append(partition) if arrives else resident.remove(partition)
         self.check()
 
-    def step(self, draining: dict[int, float], moving: set[int]) -> dict[int, float]:
+    def keep(self, partition: int, site: int) -> None:
+        """A partition is about to move: if it is being written, that was for nothing."""
+        pressed = self.pressed.get(site)
+        if pressed is not None and pressed.job is not None and pressed.job.partition == partition:
+            pressed.job = None
+
+    def step(
+        self, needed: dict[int, float], moving: set[int], wanted: set[int]
+    ) -> dict[int, float]:
         """Goes on by one step; the seconds of it that each site short of memory has for rows.
 
-        `draining` are seconds that sites need for rows of partitions which are about to leave.
+        `needed` are seconds that sites need for moves, which they have also while they get down to
+        their memory; partitions that are `wanted` for a move are read before others.
         """
         self.silent, self.read, left = set(), [], {}
         for site, pressed in list(self.pressed.items()):
-            left[site] = self._work(site, pressed, draining.get(site, 0.0), moving)
-            if pressed.job is not None and left[site] == 0.0 and not self.read:
+            for partition in wanted.intersection(pressed.on_disk):
+                pressed.on_disk.remove(partition)
+                pressed.on_disk.appendleft(partition)
+            before = pressed.job
+            left[site] = self._work(site, pressed, needed.get(site, 0.0), moving)
+            if before is not None and before is pressed.job:
                 self.silent.add(site)
             if not pressed.on_disk and pressed.job is None and not self._excess(site, pressed):
                 del self.pressed[site]
@@ -102,7 +115,7 @@ class Disks:
     def _excess(self, site: int, pressed: Pressed) -> bool:
         return len(pressed.resident) * self._cluster.partition_bytes > self.memory[site]
 
-    def _work(self, site: int, pressed: Pressed, draining: float, moving: set[int]) -> float:
+    def _work(self, site: int, pressed: Pressed, needed: float, moving: set[int]) -> float:
         """Spends one step on disk and rows; the seconds for rows."""
         budget, rows = self._cluster.step, 0.0
         while budget > 0:
@@ -111,7 +124,7 @@ class Disks:
                 pressed.job.left -= spent
                 budget -= spent
                 if pressed.job.left <= 1e-12:
-                    self._finish(pressed, pressed.job, draining)
+                    self._finish(pressed, pressed.job, needed)
                 continue
             spent = min(budget, pressed.serving)
             pressed.serving -= spent
@@ -140,7 +153,7 @@ class Disks:
         seek = self._rng.normal(self._cluster.seek, self._cluster.seek_deviation)
         return Job(partition, seek + size / self._cluster.disk, writes, turn)
 
-    def _finish(self, pressed: Pressed, job: Job, draining: float) -> None:
+    def _finish(self, pressed: Pressed, job: Job, needed: float) -> None:
         pressed.job = None
         if job.writes:
             pressed.resident.remove(job.partition)
@@ -152,4 +165,4 @@ class Disks:
         self.on_disk[job.partition] = job.writes
         share = self._cluster.disk_share
         seconds = self._cluster.partition_bytes / self._cluster.disk
-        pressed.serving = seconds * (1 - share) / share if job.turn else draining
+        pressed.serving = seconds * (1 - share) / share if job.turn else needed

@@ -87,7 +87,7 @@ class Simulation:
             left = np.maximum(seconds - served * cost, 0.0)
             idle = step * np.divide(left, whole, out=np.zeros_like(left), where=whole > 0)
             idle[taken < queued] = 0.0
-            self._control(served, idle, now + step, record)
+            self._control(served, idle, produced, now + step, record)
 
     def _happen(self, event: Event) -> None:
         if event.rate is not None:
@@ -96,14 +96,16 @@ class Simulation:
             self._disks.memory[event.site] = event.memory
             self._disks.check()
 
-    def _control(self, served: np.ndarray, idle: np.ndarray, now: float, record: Record) -> None:
+    def _control(
+        self, served: np.ndarray, idle: np.ndarray, produced: float, now: float, record: Record
+    ) -> None:
         rounds = self._rounds
         assert rounds is not None
         if rounds.moving:
             if self._movement.idle:
                 rounds.moved(now)
             return
-        rounds.add(served, idle)
+        rounds.add(served, idle, produced)
         if rounds.due(now, self._disks.silent):
             record.collections.append((now, rounds.collected(now)))
             orders = rounds.decide(
@@ -116,7 +118,9 @@ class Simulation:
                 rounds.moved(now)
 
     def _pause(self, queued: np.ndarray) -> None:
-        for order in self._movement.begin(queued, self._disks.silent):
+        disks = self._disks
+        for order in self._movement.begin(queued, disks.silent, disks.on_disk):
+            disks.keep(order.partition, order.source)
             self._producers.pause(order.partition, order.source)
 
     def _resume(self, taken: np.ndarray, now: float, record: Record) -> None:
@@ -129,8 +133,10 @@ class Simulation:
     def _use_disks(self, seconds: np.ndarray, now: float, record: Record) -> None:
         """Takes the time at disks, and for rows that waited there, from what sites have."""
         cost = self.cluster.row_seconds
-        draining = {site: self._movement.draining(site) * cost for site in self._disks.pressed}
-        for site, left in self._disks.step(draining, self._producers.paused).items():
+        needed = {site: self._movement.needs(site) for site in self._disks.pressed}
+        for site, left in self._disks.step(
+            needed, self._producers.paused, self._movement.wanted
+        ).items():
             seconds[site] *= left / self.cluster.step
         for partition in self._disks.read:
             rows, waited = self._disks.back(partition, now)

@@ -45,23 +45,38 @@ class Movement:
     def idle(self) -> bool:
         return not self._orders and not self._waiting
 
+    @property
+    def wanted(self) -> set[int]:
+        """Partitions whose move has not begun."""
+        return {order.partition for orders in self._waiting.values() for order in orders}
+
     def add(self, order: Order) -> None:
         self._waiting.setdefault(order.source, deque()).append(order)
 
-    def draining(self, site: int) -> float:
-        """Rows that a site has to work off before the partitions paused there can leave."""
+    def needs(self, site: int) -> float:
+        """Seconds that a site needs for moves: to work off rows on the way, to extract and to install."""
         rows = self._left[(self._stage == DRAIN) & (self._source == site)]
-        return float(rows.max()) if len(rows) else 0.0
+        extracted = self._left[(self._stage == EXTRACT) & (self._source == site)]
+        installed = self._left[(self._stage == INSTALL) & (self._target == site)]
+        drained = float(rows.max()) * self._cluster.row_seconds if len(rows) else 0.0
+        handled = len(rows) * self._cluster.partition_rows * self._cluster.handling_seconds
+        return drained + handled + float(extracted.sum() + installed.sum())
 
-    def begin(self, queued: np.ndarray, unable: set[int]) -> list[Order]:
-        """The orders whose partitions are paused now; `queued` are the rows on each site's connections."""
+    def begin(self, queued: np.ndarray, unable: set[int], on_disk: np.ndarray) -> list[Order]:
+        """The orders whose partitions are paused now; `queued` are the rows on each site's connections.
+
+        Sites that are `unable` to answer begin nothing; partitions on disk have to be read first.
+        """
         begun = []
         for site in [site for site in self._waiting if site not in unable]:
             orders = self._waiting[site]
             under_way = int(((self._source == site) & (self._stage < INSTALL)).sum())
-            while orders and under_way < AT_ONCE:
-                begun.append(orders.popleft())
-                under_way += 1
+            for _ in range(len(orders)):
+                if under_way < AT_ONCE and not on_disk[orders[0].partition]:
+                    begun.append(orders.popleft())
+                    under_way += 1
+                else:
+                    orders.rotate(-1)
             if not orders:
                 del self._waiting[site]
         if begun:

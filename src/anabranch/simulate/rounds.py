@@ -1,7 +1,9 @@
 """The rounds of a controller in a simulation: collect figures, decide, move, and again.
 
-Flux's own policy gets the figures of each round as they are. The one that tunes itself gets them smoothed,
-as in the engine: how slow each site is, and how much work each partition brings.
+Flux's own policy gets what sites report of each round as it is: rows served, and time without any. The
+policy that tunes itself gets what the engine would give it: how slow each site is and what share of all
+rows each partition has, smoothed. Rows count where they are produced, so that those a slow site has not got
+to yet are work for it all the same; Flux notices only when buffers are full and other sites run idle.
 """
 
 from __future__ import annotations
@@ -24,15 +26,16 @@ class Rounds:
     def __init__(self, cluster: Cluster, controller: Controller) -> None:
         self._cluster = cluster
         self._controller = controller
-        self._slowness, self._work = Smoothed(), Smoothed()
+        self._slowness, self._share = Smoothed(), Smoothed()
         self._moving_since = 0.0
         self.moving = False
         self._begin(0.0)
 
-    def add(self, served: np.ndarray, idle: np.ndarray) -> None:
-        """What sites did in one step: rows served, seconds without any."""
+    def add(self, served: np.ndarray, idle: np.ndarray, produced: float) -> None:
+        """What happened in one step: rows each site served, seconds without any, rows produced by all."""
         self._rows += served
         self._idle += idle
+        self._produced += produced
 
     def due(self, now: float, silent: set[int]) -> bool:
         """Whether all sites have answered; one that is at its disk answers later."""
@@ -66,6 +69,7 @@ class Rounds:
         self._since = now
         self._rows = np.zeros(self._cluster.sites)
         self._idle = np.zeros(self._cluster.sites)
+        self._produced = 0.0
         self._unanswered: set[int] | None = None
 
     def _view(self, seconds: float, chances: np.ndarray, site: np.ndarray, on_disk: np.ndarray,
@@ -77,7 +81,9 @@ class Rounds:
         slow, work = slowness(busy, self._rows * nominal), counts * nominal
         if self._controller.tuning.itself:
             slow = self._slowness.add(slow, self._rows > 0)
-            work = self._work.add(work / seconds) * seconds
+            counts = rng.multinomial(int(self._produced), chances).astype(float)
+            share = self._share.add(counts / max(counts.sum(), 1.0), np.full(partitions, counts.any()))
+            work = share * counts.sum() * nominal
             busy = np.bincount(site, weights=work, minlength=sites) * slow
         size = self._cluster.partition_bytes
         state = np.bincount(site, minlength=sites) * float(size)
