@@ -144,7 +144,9 @@ class Disks:
             return None
         if room:
             partition = pressed.on_disk[0]
-            return self._job(partition, size + self.aside[partition] * self._cluster.row_bytes, False, True)
+            return self._job(
+                partition, size + self.aside[partition] * self._cluster.row_bytes, False, True
+            )
         free = (partition for partition in pressed.resident if partition not in moving)
         partition = next(free, -1)
         return None if partition < 0 else self._job(partition, size, True, not excess)

@@ -110,12 +110,16 @@ class Movement:
             return []
         self._stage[over] += 1
         handling = self._cluster.partition_rows * self._cluster.handling_seconds
-        self._left = np.where(over & (self._stage == TRANSFER), self._cluster.partition_bytes, self._left)
+        self._left = np.where(
+            over & (self._stage == TRANSFER), self._cluster.partition_bytes, self._left
+        )
         self._left = np.where(over & np.isin(self._stage, (EXTRACT, INSTALL)), handling, self._left)
         done = self._stage == DONE
         finished = [self._orders[at] for at in np.flatnonzero(done).tolist()]
         if finished:
-            self._orders = [order for order, ended in zip(self._orders, done, strict=True) if not ended]
+            self._orders = [
+                order for order, ended in zip(self._orders, done, strict=True) if not ended
+            ]
             keep = ~done
             self._stage, self._left = self._stage[keep], self._left[keep]
             self._source, self._target = self._source[keep], self._target[keep]

@@ -177,7 +177,9 @@ class Exchange:
         """How many rows were drawn for the same site before each."""
 
     def pause(self, partition: int, site: int) -> None:
-        raise RunError("Partitions move only behind a skew buffer: an exchange cannot hold rows back.")
+        raise RunError(
+            "Partitions move only behind a skew buffer: an exchange cannot hold rows back."
+        )
 
     resume = pause
 
@@ -188,7 +190,9 @@ class Exchange:
                 self._draw()
             at = self._next[:, None] + np.arange(self.LOOK)
             site = self._drawn[self._lanes, at]
-            fits = self._number[self._lanes, at] + 1 <= self._taken[self._lanes, site] + self._capacity
+            fits = (
+                self._number[self._lanes, at] + 1 <= self._taken[self._lanes, site] + self._capacity
+            )
             sent = np.where(fits.all(axis=1), self.LOOK, fits.argmin(axis=1))
             before = np.arange(self.LOOK) < sent[:, None]
             np.add.at(self._sent, (np.nonzero(before)[0], site[before]), 1)

@@ -82,7 +82,9 @@ class Rounds:
         if self._controller.tuning.itself:
             slow = self._slowness.add(slow, self._rows > 0)
             counts = rng.multinomial(int(self._produced), chances).astype(float)
-            share = self._share.add(counts / max(counts.sum(), 1.0), np.full(partitions, counts.any()))
+            share = self._share.add(
+                counts / max(counts.sum(), 1.0), np.full(partitions, counts.any())
+            )
             work = share * counts.sum() * nominal
             busy = np.bincount(site, weights=work, minlength=sites) * slow
         size = self._cluster.partition_bytes
