@@ -1,4 +1,4 @@
-"""What can be done between two epochs: a policy proposes it, the arbiter judges, a protocol carries it out."""
+"""What can be done between two epochs: policies propose it, the arbiter judges, protocols carry it out."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _trusting(tuning: Tuning, error: float, sites: int) -> Tuning:
     spread = 2 * error * math.sqrt(2 * math.log(max(2, sites)))
     imbalance = min(max(1 + spread, LEAST_IMBALANCE), MOST_IMBALANCE)
     return replace(
-        tuning, error=error, imbalance=imbalance, begin=imbalance,
+        tuning, error=error, imbalance=imbalance, begin=1 + 2 * (imbalance - 1),
         margin=min(max(error, LEAST_MARGIN), MOST_MARGIN),
     )  # fmt: skip
 

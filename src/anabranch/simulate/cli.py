@@ -103,8 +103,9 @@ def cluster(
         print(json.dumps(found))
         return
     Console().print(
-        f"{sites:,} sites, {partitions:,} partitions, {len(slow)} sites loaded at 1 s, policy {policy.value}: "
-        f"{found['rows_per_s_before']:,} rows/s before, {found['rows_per_s_after']:,} in the last 2 s "
+        f"{sites:,} sites, {partitions:,} partitions, {len(slow)} sites loaded at 1 s, "
+        f"policy {policy.value}: {found['rows_per_s_before']:,} rows/s before, "
+        f"{found['rows_per_s_after']:,} in the last 2 s "
         f"(best possible {found['rows_per_s_best']:,}), {found['moves']:,} moves; "
         f"{seconds} s simulated in {found['wall_seconds']} s",
         highlight=False, soft_wrap=True,

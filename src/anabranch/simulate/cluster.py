@@ -44,7 +44,7 @@ class Cluster:
     to its longer version; the value is the one that gives its static throughput of 1.6e5 rows/s."""
     lanes: int = 32
     """Producers that are told apart; each stands for as many real ones as it takes."""
-    step: float = 2e-3
+    step: float = 4e-3
     """How far time goes on at once."""
 
     @property

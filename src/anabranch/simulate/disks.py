@@ -113,7 +113,7 @@ class Disks:
         return rows, waited
 
     def _excess(self, site: int, pressed: Pressed) -> bool:
-        return len(pressed.resident) * self._cluster.partition_bytes > self.memory[site]
+        return bool(len(pressed.resident) * self._cluster.partition_bytes > self.memory[site])
 
     def _work(self, site: int, pressed: Pressed, needed: float, moving: set[int]) -> float:
         """Spends one step on disk and rows; the seconds for rows."""

@@ -18,7 +18,6 @@ import numpy as np
 from anabranch.errors import RunError
 from anabranch.simulate.cluster import Cluster
 
-
 POPULAR = 0.2
 """A partition with this share of what a site gets on average is told apart in the buffers."""
 
@@ -147,8 +146,8 @@ class SkewBuffer:
         return ready
 
     def _count(self) -> None:
-        self._by_column = np.bincount(self._column, self._chances, self._held.shape[1])
-        self._by_column /= self._by_column.sum()
+        by_column = np.bincount(self._column, self._chances, self._held.shape[1])
+        self._by_column = by_column / by_column.sum()
 
 
 class Exchange:

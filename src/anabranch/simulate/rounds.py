@@ -29,6 +29,7 @@ class Rounds:
         self._slowness, self._share = Smoothed(), Smoothed()
         self._moving_since = 0.0
         self.moving = False
+        self._unanswered: set[int] | None = None
         self._begin(0.0)
 
     def add(self, served: np.ndarray, idle: np.ndarray, produced: float) -> None:
@@ -70,7 +71,7 @@ class Rounds:
         self._rows = np.zeros(self._cluster.sites)
         self._idle = np.zeros(self._cluster.sites)
         self._produced = 0.0
-        self._unanswered: set[int] | None = None
+        self._unanswered = None
 
     def _view(self, seconds: float, chances: np.ndarray, site: np.ndarray, on_disk: np.ndarray,
               memory: np.ndarray, held: np.ndarray, rng: np.random.Generator) -> View:  # fmt: skip
