@@ -87,7 +87,7 @@ class SkewBuffer:
 
     @property
     def by_site(self) -> np.ndarray:
-        share = self._by_column[: self._sites].copy()
+        share: np.ndarray = self._by_column[: self._sites].copy()
         for column, site in self._to.items():
             share[site] += self._by_column[column]
         return share
