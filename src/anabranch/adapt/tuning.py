@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-LEAST_IMBALANCE, MOST_IMBALANCE = 1.03, 1.5
+LEAST_IMBALANCE, MOST_IMBALANCE = 1.02, 1.5
 LEAST_MARGIN, MOST_MARGIN = 0.02, 0.5
+UNKNOWN = 0.05
+"""The error that is assumed before anything has been expected."""
 TRUSTED = 0.015
 """An error of what was expected, relative to the utilisations, that does not matter."""
 CHANGED = 0.5
@@ -57,7 +59,7 @@ def fixed(least: float, imbalance: float = 1.2, utilisation: float = 0.9) -> Tun
 
 def by_itself(least: float, most: float) -> Tuning:
     """Collection between two lengths and thresholds that follow the error of expectations."""
-    return _trusting(Tuning(least, least, most, utilisation=1.0, itself=True), 0.0, 2)
+    return _trusting(Tuning(least, least, most, utilisation=1.0, itself=True), UNKNOWN, 2)
 
 
 def after_round(tuning: Tuning, moving: float, error: float | None, sites: int) -> Tuning:
