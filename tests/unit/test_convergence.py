@@ -16,9 +16,12 @@ from anabranch.adapt.view import Partitions, Sites, View
 ROUNDS = 10
 """Within so many rounds the busiest site is as near to what can be reached as it has to be."""
 STILL = 24
-"""After so many rounds nothing moves any more (of a hundred sites, one partition at most)."""
+"""After so many rounds it has stopped."""
 QUIET = 16
 """For how many rounds that is looked at."""
+STRAGGLERS = 1e-4
+"""Of so many partitions one may still move in a round then: of hundreds of sites, noise takes some over the
+threshold now and then. With fewer than 600 partitions this means none."""
 NOISE = 0.02
 NEAR = 1.08
 """How far the busiest site may be above what can be reached: the threshold for noise of 2%, and the noise."""
@@ -103,7 +106,7 @@ def test_the_busiest_site_gets_to_what_can_be_reached_and_then_nothing_moves(
         most.append(float(flow.used().max() / reachable(flow)))
     said = f"seed {seed}: moves {moves}, busiest against reachable {np.round(most, 3).tolist()}"
     assert max(most[ROUNDS - 1 :]) <= NEAR, said
-    assert sum(moves[STILL:]) <= sites // 100, said
+    assert sum(moves[STILL:]) <= STRAGGLERS * partitions * QUIET, said
 
 
 def test_what_shares_a_site_with_a_popular_partition_leaves_it() -> None:

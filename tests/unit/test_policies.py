@@ -148,7 +148,8 @@ def test_tuning_by_itself_collects_longer_while_it_is_wrong() -> None:
     better = wrong
     for _ in range(40):
         better = after_round(better, 0.0, 0.001, 32)
-    assert (better.collect, better.imbalance) == (ITSELF.least, ITSELF.imbalance)
+    assert better.collect == ITSELF.least
+    assert better.imbalance < ITSELF.imbalance, "at first nothing is known"
     assert after_round(ITSELF, 0.1, 3.0, 32) == ITSELF, (
         "a change of the world is not an error of measuring"
     )
