@@ -52,6 +52,14 @@ class Cluster:
         return self.partition_rows * self.row_bytes
 
     @property
+    def at_once(self) -> int:
+        """Partitions of one site that are under way at the same time.
+
+        The more producers there are, the more rows are on connections to be worked off before a move.
+        """
+        return max(4, self.sites // 8)
+
+    @property
     def moving(self) -> float:
         """Bytes a second for all moves together."""
         return self.links * self.sites / 32

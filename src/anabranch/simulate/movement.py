@@ -14,8 +14,6 @@ import numpy as np
 
 from anabranch.simulate.cluster import Cluster
 
-AT_ONCE = 4
-"""Partitions of one site that are under way at the same time."""
 DRAIN, EXTRACT, TRANSFER, INSTALL, DONE = range(5)
 
 
@@ -72,7 +70,7 @@ class Movement:
             orders = self._waiting[site]
             under_way = int(((self._source == site) & (self._stage < INSTALL)).sum())
             for _ in range(len(orders)):
-                if under_way < AT_ONCE and not on_disk[orders[0].partition]:
+                if under_way < self._cluster.at_once and not on_disk[orders[0].partition]:
                     begun.append(orders.popleft())
                     under_way += 1
                 else:
