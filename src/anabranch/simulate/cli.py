@@ -50,7 +50,7 @@ def flux(
         Path | None, typer.Option("--save", help="Also write flux.json into this folder.")
     ] = None,
 ) -> None:
-    """The experiments of the Flux paper beside its own values (about 5 minutes, --quick 40 s)."""
+    """The experiments of the Flux paper beside its own values (about 5 minutes, --quick about one)."""
     with _progress("flux", simulations(quick)) as tell:
         found = run_flux(seed, quick, tell)
     if save is not None:
