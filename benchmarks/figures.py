@@ -16,6 +16,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from flux_figures import draw_flux
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -28,7 +29,8 @@ def result(benchmark: str) -> dict[str, Any]:
     path = RESULTS / f"{benchmark}.json"
     if not path.exists():
         print(f"{path} is missing: running the benchmark, this takes minutes", file=sys.stderr)
-        command = [sys.executable, "-m", "anabranch.bench", benchmark, "--save", str(RESULTS)]
+        room = ["anabranch", "simulate"] if benchmark == "flux" else ["anabranch.bench"]
+        command = [sys.executable, "-m", *room, benchmark, "--save", str(RESULTS)]
         subprocess.run(command, check=True)
     loaded: dict[str, Any] = json.loads(path.read_text())
     return loaded
@@ -223,6 +225,7 @@ def main() -> None:
         ("partitioning", "partitioning", draw_partitioning),
         ("strategies", "strategies", draw_strategies),
         ("theta", "theta", draw_theta),
+        ("flux", "flux", draw_flux),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()
