@@ -161,7 +161,8 @@ class Collector:
         telling = nominal > ENOUGH * nominal[nominal > 0].mean() if nominal.any() else nominal > 0
         if len(self._slowness.mean) != len(found):
             found = np.where(telling, found, found[telling].mean() if telling.any() else 1.0)
-        return self._slowness.add(found, telling)
+        self._slowness.add(found, telling)
+        return self._slowness.told_apart()
 
     def _partitions(self, number: int, name: str, standing: Standing) -> list[np.ndarray]:
         """The columns of one exchange's partitions, in the order of the view's fields."""
