@@ -94,8 +94,8 @@ def run_balance(quick: bool, steps: Steps) -> Result:
         finally:
             spark.stop()
         bounds = {name: most_by_moving(s, data[s.keys]) for name, s in SCENARIOS.items()}
-    runs = [*(some.values() for some in courses.values()), *idle.values()]
-    equal = all(course.equal for some in runs for course in some)
+    equal = all(course.equal for some in courses.values() for course in some.values())
+    equal &= all(course.equal for some in idle.values() for course in some)
     figures: dict[str, Any] = {
         "quick": quick, "equal": equal, "rows_per_epoch": rows, "epochs": epochs, "sites": SITES,
         "slow_from": SLOW_FROM,
