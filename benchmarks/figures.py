@@ -222,6 +222,10 @@ TROUBLES = {
 }
 
 
+def _quick(found: dict[str, Any]) -> str:
+    return " (quick run: not results)" if found["quick"] else ""
+
+
 def draw_balance(found: dict[str, Any]) -> plt.Figure:
     """Rates of static, adaptive and ideal maps, and the rate by epoch when one site becomes slow."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
@@ -246,7 +250,7 @@ def draw_balance(found: dict[str, Any]) -> plt.Figure:
         f"{found['sites']} sites, 45 µs a row, {found['rows_per_epoch']:,} rows an epoch",
         fontsize=9,
     )
-    right.set_title("One of them slowed 2.3 times", fontsize=9)
+    right.set_title(f"One of them slowed 2.3 times{_quick(found)}", fontsize=9)
     return figure
 
 
@@ -275,7 +279,7 @@ def draw_skew(found: dict[str, Any]) -> plt.Figure:
     left.margins(y=0.15)
     left.legend(frameon=False, fontsize=8)
     left.set_title("Skewed keys, two cores; raw: without sub-aggregates", fontsize=9)
-    right.set_title("How uneven the sites are", fontsize=9)
+    right.set_title(f"How uneven the sites are{_quick(found)}", fontsize=9)
     return figure
 
 

@@ -6,11 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from pyspark.sql import SparkSession
 
 from anabranch.bench.duck import connect
 from anabranch.bench.placement import busiest_over_even, loads_of, place_by_load
@@ -20,6 +19,9 @@ from anabranch.routing.partition_map import PartitionMap, even_map, slots_for
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sources.generate import DRIFT_SECONDS, Generator
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SITES = 8
 SECONDS_PER_ROW = 45e-6

@@ -1,8 +1,8 @@
 """Skewed keys as the cores of this machine feel them, nothing emulated: adaptive beside static.
 
 W4 is W1 with the sources by Zipf's law, with sub-aggregates before the exchange and without: with them a
-popular key is a few rows by the time it is sent. The join has one key with 30% of the rows of one input,
-which is more than half of what one of two sites should have, and more than all of what one of four should.
+popular key is a few rows by the time it is sent. The join has one key with 30% of the rows of one input:
+15% of all rows, less than what one of four sites should have, so that a good placement exists.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from anabranch.bench.data import Events, Packets
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results, join_text
@@ -23,6 +21,9 @@ from anabranch.bench.oracle import Oracle
 from anabranch.bench.result import Result, describe_spread
 from anabranch.bench.steps import Steps
 from anabranch.session import Session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CORES = 2
 SITES = (2, 4)
