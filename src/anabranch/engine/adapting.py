@@ -153,6 +153,8 @@ class Adaptation:
         for site, burden in orders.burdens.items():
             if burden.memory is not None and site < self.sites:
                 self.memory[site] = burden.memory
+        if orders.sites != self.sites:
+            return  # it ran on another number of sites than there are from now on
         for number, level in self._levels.items():
             sample = _sample(orders, report, number, level.homes)
             if sample is not None:

@@ -407,6 +407,9 @@ class Run:
         self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str]
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
+        with self._checkpoint.changing_maps:
+            # Together: a map for more sites than take part would lose the rows of the others
+            sites, maps = self.sites, self._checkpoint.maps
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
         attempt = uuid.uuid4().hex[:8]
@@ -415,8 +418,8 @@ class Run:
             attempt=attempt,
             plan=self.plan,
             root=options.root,
-            sites=self.sites,
-            maps=self._checkpoint.maps,
+            sites=sites,
+            maps=maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
             newest={name: record.newest for name, record in manifest.streams.items()},
