@@ -134,6 +134,14 @@ class Adaptation:
             found.setdefault(home, {})[str(start)] = site
         return found
 
+    def hold(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+        """The maps with pinned partitions where they were pinned to; those of sites that are gone as they are."""
+        held = dict(maps)
+        for (home, start), site in self.pins.items():
+            if home in held and site < self.sites and self.alive[site]:
+                held[home] = held[home].moved({start: site})
+        return held
+
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
         self.sites, self.alive = sites, np.ones(sites, dtype=bool)

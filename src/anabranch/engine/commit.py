@@ -71,6 +71,8 @@ class Checkpoint:
         }
         self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
         self.adaptation = Adaptation(plan, options.settings, options.sites, self.manifest)
+        # The manifest of an epoch may have pins that were made while it ran, with other maps
+        self.maps = self.adaptation.hold(self.maps)
         self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -137,7 +139,7 @@ class Checkpoint:
             if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
-            wanted = make(group, self.maps, sites)
+            wanted = self.adaptation.hold(make(group, self.maps, sites))
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
             spans = ((self.maps[home].span, wanted[home].span) for home in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
@@ -178,7 +180,7 @@ class Checkpoint:
         maps = {home: known.respread(sites) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
-        self.maps = maps
+        self.maps = self.adaptation.hold(maps)
 
     def _act(self, actions: Sequence[Action]) -> None:
         if actions:

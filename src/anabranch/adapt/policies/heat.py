@@ -29,7 +29,9 @@ def propose_heat(view: View, tuning: Tuning, base: int) -> Iterator[Action]:
     if alive < 2 or total <= 0:
         return
     fair = total / alive
-    for at in np.flatnonzero((known.work > HOT * fair) & (known.slots > 1)).tolist():
+    # Half of a partition that must stay could leave
+    hot = (known.work > HOT * fair) & (known.slots > 1) & ~known.fixed
+    for at in np.flatnonzero(hot).tolist():
         start, heat = int(known.start[at]), known.work[at] / fair
         cause = f"heat: {heat:.0%} of what one site should have"
         name = view.exchanges[known.exchange[at]]
