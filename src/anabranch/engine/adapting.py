@@ -135,7 +135,7 @@ class Adaptation:
         return found
 
     def hold(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
-        """The maps with pinned partitions where they were pinned to; those of sites that are gone as they are."""
+        """The maps with pinned partitions on their sites, where these exist."""
         held = dict(maps)
         for (home, start), site in self.pins.items():
             if home in held and site < self.sites and self.alive[site]:

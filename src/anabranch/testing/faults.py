@@ -108,7 +108,8 @@ def killed_worker(site: int, epoch: int) -> Affliction:
 class Schedule:
     """What weighs on the sites in every epoch; several faults of a site add up.
 
-    >>> both = Schedule([slow(0, seconds_per_row=0.001), slow(0, slowdown=2, from_epoch=5), small_memory(1, 10)])
+    >>> faults = [slow(0, seconds_per_row=0.001), slow(0, slowdown=2, from_epoch=5)]
+    >>> both = Schedule([*faults, small_memory(1, bytes=10)])
     >>> sorted(both(0)), both(0)[0].slowdown, both(5)[0].slowdown, both(5)[0].seconds_per_row
     ([0, 1], 1.0, 2.0, 0.001)
     """
@@ -119,7 +120,8 @@ class Schedule:
         for one in self.afflictions:
             if not isinstance(one, Affliction):
                 raise SettingsError(
-                    f"A schedule is made of slow(), stalled(), small_memory() and killed_worker(); got {one!r}."
+                    "A schedule is made of slow(), stalled(), small_memory() and killed_worker(); got "
+                    f"{one!r}."
                 )
 
     def __call__(self, epoch: int) -> dict[int, Burden]:

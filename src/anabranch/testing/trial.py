@@ -133,7 +133,10 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
 
 
 def check(
-    case: Case, trial: Trial, make_session: SessionMaker | None = None, outcome: Outcome | None = None
+    case: Case,
+    trial: Trial,
+    make_session: SessionMaker | None = None,
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Runs the case and compares the results of every epoch, and the late rows, with the oracle's.
 
