@@ -1,4 +1,4 @@
-"""`anabranch chaos` on the terminal: progress, failures as they come, a summary. The rest is in `chaos.py`."""
+"""`anabranch chaos` on the terminal: progress, failures as they come, a summary. Logic: `chaos.py`."""
 
 from __future__ import annotations
 
