@@ -132,7 +132,7 @@ class Movement(RuleBasedStateMachine):
                     self.written[subject] = self.epoch
         self.carry_out(self.protocol.handle(EpochCommitted(self.epoch)))
 
-    @precondition(lambda self: len(self.alive) > 1)
+    @precondition(lambda self: len(self.alive) == SITES)
     @rule(data=st.data())
     def lose(self, data: Any) -> None:
         site = data.draw(st.sampled_from(sorted(self.alive)))
@@ -144,6 +144,11 @@ class Movement(RuleBasedStateMachine):
                 assert subject not in self.protocol.moving
                 orders = self.protocol.handle(MoveAccepted(move, self.epoch, far=False))
                 self.carry_out(orders, near=True)
+
+    @precondition(lambda self: len(self.alive) < SITES)
+    @rule()
+    def come_back(self) -> None:
+        self.alive = set(range(SITES))
 
     @rule()
     def crash(self) -> None:
@@ -182,7 +187,7 @@ class Movement(RuleBasedStateMachine):
             assert not self.paused
 
 
-Movement.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
+Movement.TestCase.settings = settings(max_examples=80, stateful_step_count=40)
 TestMovement = Movement.TestCase
 
 
