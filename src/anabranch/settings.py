@@ -10,8 +10,12 @@ import msgspec
 from anabranch.errors import SettingsError, suggest
 
 STRATEGIES = ("subquery", "query", "operator")
+SHARED, SPLIT, NONE = BUFFERS = ("shared", "split", "none")
 POLICIES = ("hybrid", "load", "memory", "none")
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
+CHOICES = {
+    "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
+}  # fmt: skip
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,6 +69,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     moved_bytes_per_epoch: int = 1024 * 1024 * 1024
     # Cut partitions that are too hot for any site, and join them again when they have cooled.
     split_partitions: bool = True
+    # Flux's skew buffer: rows of partitions that are paused, or slow and cannot move, wait before the
+    # exchange. "shared": whoever needs the space gets it. "split": every site has an equal part, as in an
+    # Exchange. "none": nothing waits.
+    skew_buffer: str = SHARED
+    skew_buffer_bytes: int = 64 * 1024 * 1024
     # Bytes of state a site may keep; None: no limit.
     site_memory_bytes: int | None = None
     # Merge this many segments of one tier into one of the next.
@@ -87,7 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     landing_ahead: int = 2
 
     def __post_init__(self) -> None:
-        for name, options in (("strategy", STRATEGIES), ("merge", MERGERS), ("policy", POLICIES)):
+        for name, options in CHOICES.items():
             if getattr(self, name) not in options:
                 raise SettingsError(
                     f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
@@ -104,7 +113,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ("recent_progress", 1), ("landing_ahead", 1), ("compaction_floor_rows", 0),
             ("sample_rows", 1), ("split_tasks", 0), ("imbalance_threshold", 1),
             ("utilisation_limit", 0), ("least_collection_seconds", 0), ("least_gain_seconds", 0),
-            ("moved_bytes_per_epoch", 1),
+            ("moved_bytes_per_epoch", 1), ("skew_buffer_bytes", 1),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise SettingsError(

@@ -153,7 +153,7 @@ def two_owners(patch: pytest.MonkeyPatch) -> None:
 
 def pins_do_not_hold(patch: pytest.MonkeyPatch) -> None:
     """Other numbers of sites move what is pinned."""
-    patch.setattr(Adaptation, "hold", lambda self, maps: dict(maps))
+    patch.setattr(Adaptation, "keep_pins", lambda self, maps: dict(maps))
 
 
 BREAKS = {

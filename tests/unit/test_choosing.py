@@ -196,6 +196,11 @@ def test_streams_that_are_permitted_together_belong_together() -> None:
         here.permit({"s": ["x"], "t": ["x", "y"]})
 
 
+def all_on_one(run: Any) -> None:
+    known = run.partition_map("a@1")
+    run.repartition("a@1", known.on((1,) * known.partitions))
+
+
 def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
     def start(here: Session) -> Any:
         return here.start(sinks={"a": "memory"}, checkpoint=tmp_path, on_step=step)
@@ -204,11 +209,11 @@ def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
 
     def step(name: str, epoch: int) -> None:
         if name == "begin" and runs:
-            runs[0].repartition("a@1", runs[0].partition_map("a@1").on((1,) * 64))
+            all_on_one(runs[0])
 
     run = start(asked())
     runs.append(run)
-    run.repartition("a@1", run.partition_map("a@1").on((1,) * 64))
+    all_on_one(run)
     assert run.await_termination(60)
     assert asked().plan(tmp_path).subqueries["a@1"].home in run._checkpoint.by_hand
     again = asked().start(sinks={"a": "memory"}, checkpoint=tmp_path)

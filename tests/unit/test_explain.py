@@ -521,7 +521,7 @@ def test_sites_without_partitions_do_not_count_as_skew() -> None:
     def move(step: str, epoch: int) -> None:
         if step == "begin" and epoch == 1:
             known = holder[0].partition_map("flows@1")
-            holder[0].repartition("flows@1", known.on((0,) * 64))
+            holder[0].repartition("flows@1", known.on((0,) * known.partitions))
 
     session = network(*epochs(10))
     holder.append(session.start(sinks={"nets": "memory"}, trigger=0.2, on_step=move))

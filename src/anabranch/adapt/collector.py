@@ -17,8 +17,12 @@ from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.view import Partitions, Sites, View, slowness
 from anabranch.routing.partition_map import PartitionMap
 
-ENOUGH = 0.1
-"""With less than this share of the mean work, a site's time says more about fixed costs than about it."""
+ENOUGH = 0.2
+"""With less than this share of the mean work, a site's time tells what is fixed, and not how slow it is."""
+DOUBT = 0.01
+"""Seconds an epoch by which times differ for no reason, at least."""
+ODD = 1.5
+"""A site known to be this much slower than most tells nothing about what is fixed."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Collector:
         self._slowness = Smoothed()
         self._exchanges: dict[str, _Exchange] = {}
         self._executors: Sequence[str] = ()
+        self._fixed = 0.0
+        """Seconds an epoch that a site takes whatever it has to do."""
         self.resize(sites)
 
     def resize(self, sites: int) -> None:
@@ -158,7 +164,7 @@ class Collector:
         busy: np.ndarray = self._busy / epochs
         if self._smooth:
             taken = partitions.work * slow[partitions.site]
-            busy = np.bincount(partitions.site, weights=taken, minlength=self._sites)
+            busy = self._fixed + np.bincount(partitions.site, taken, self._sites)
         resident = np.bincount(partitions.site, weights=partitions.bytes, minlength=self._sites)
         sites = Sites(
             busy=busy, waiting=self._waiting / epochs, rows=self._rows / epochs, slowness=slow,
@@ -170,13 +176,27 @@ class Collector:
         return View(names, seconds, sites, partitions)
 
     def _slow(self, nominal: np.ndarray) -> np.ndarray:
-        found = slowness(self._busy, nominal)
         if not self._smooth:
-            return found
-        telling = nominal > ENOUGH * nominal[nominal > 0].mean() if nominal.any() else nominal > 0
-        if len(self._slowness.mean) != len(found):
-            found = np.where(telling, found, found[telling].mean() if telling.any() else 1.0)
+            return slowness(self._busy, nominal)
+        telling = nominal > ENOUGH * nominal.mean()
+        known = self._slowness.mean
+        usual = known <= ODD * np.median(known) if len(known) == self._sites else True
+        idle = ~telling & usual
+        if telling.any() and idle.any():
+            least = min(self._busy[idle].min(), self._busy[telling].min()) / max(1, self.epochs)
+            self._fixed = least if self._fixed == 0 else 0.5 * (self._fixed + least)
+        found = self._shrunk(nominal, telling)
         return self._slowness.add(found, telling)
+
+    def _shrunk(self, nominal: np.ndarray, telling: np.ndarray) -> np.ndarray:
+        """The slowness of each site, closer to the mean the less its time goes beyond what is fixed."""
+        if not telling.any():
+            return np.ones(self._sites)
+        spent = np.maximum(self._busy - self._fixed * self.epochs, 0.0)
+        mean = float(spent[telling].sum() / nominal[telling].sum()) or 1.0
+        doubt = (self._fixed + DOUBT) * self.epochs
+        found: np.ndarray = mean * (spent + doubt) / (mean * nominal + doubt)
+        return np.where(telling, found, mean)
 
     def _partitions(self, number: int, name: str, standing: Standing) -> list[np.ndarray]:
         """The columns of one exchange's partitions, in the order of the view's fields."""

@@ -20,16 +20,33 @@ from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
 from anabranch.adapt.controller import POLICIES, Controller
 from anabranch.adapt.policies.heat import propose_heat
+from anabranch.adapt.policies.holding import choose_holds
 from anabranch.adapt.policies.lost import propose_lost
+from anabranch.adapt.protocols.moving import (
+    PAUSED,
+    EpochCommitted,
+    Install,
+    Instruction,
+    MoveAccepted,
+    MoveProtocol,
+    Moving,
+    SiteLost,
+)
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
 from anabranch.engine.epoch import Counts, EpochReport, Orders
-from anabranch.plan.subquery import Plan
+from anabranch.plan.subquery import IN_GRID, Plan
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import Settings
-from anabranch.state.manifest import Manifest
+from anabranch.settings import NONE, SHARED, Settings
+from anabranch.state.manifest import Manifest, MovingRecord
 from anabranch.state.segment import SegmentRef
 
+WARM_UP = 1
+"""Epochs of a run whose times are those of workers that start."""
+CONVINCED = 2
+"""Views in a row that must show a gain: one alone may be an accident."""
+LEAST_GAIN = 0.05
+"""The share of an epoch's time that must be won for anything to move."""
 MOST_DECISIONS = 5_000
 """Decisions that are remembered."""
 
@@ -78,6 +95,10 @@ class _Level:
     collector: Collector
     controller: Controller
     imbalance: float | None = None
+    worthwhile: int = 0
+    """Views in a row after which a decision was worth while."""
+    view: View | None = None
+    """The last one."""
     open: list[Decision] = field(default_factory=list)
     """Decisions whose effect has not been measured yet."""
 
@@ -85,16 +106,31 @@ class _Level:
 class Adaptation:
     """Decides after each epoch what moves; the maps themselves belong to the checkpoint."""
 
-    def __init__(self, plan: Plan, settings: Settings, sites: int, manifest: Manifest) -> None:
+    def __init__(
+        self, plan: Plan, settings: Settings, sites: int, manifest: Manifest,
+        maps: Mapping[str, PartitionMap],
+    ) -> None:  # fmt: skip
         self._plan, self._settings = plan, settings
         self.sites = sites
         self.alive = np.ones(sites, dtype=bool)
         self.memory = self._room(sites)
+        self._seconds = 0.0
+        """How long the last epoch took."""
+        self._epochs = 0
+        """Epochs since the run started."""
+        self._slow: set[tuple[str, int]] = set()
+        """Partitions whose rows wait because their site is slow."""
+        self.stopped: set[tuple[str, int]] = set()
+        """Partitions whose rows wait because the user wants them to."""
         self.pins: dict[tuple[str, int], int] = {
             (home, int(start)): site
             for home, pinned in manifest.pins.items()
             for start, site in pinned.items()
         }
+        self.protocol = MoveProtocol(
+            settings.skew_buffer != NONE,
+            _resumed(manifest, maps) if sites == manifest.sites else {},
+        )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
         self.adapted: set[str] = set()
         """The exchanges that are balanced partition by partition from now on."""
@@ -127,6 +163,17 @@ class Adaptation:
         ask = self._settings
         return ask.policy != "none" and not ask.central and ask.strategy != "operator"
 
+    def under_way(self) -> list[MovingRecord]:
+        """The moves as the manifest has them."""
+        return [
+            MovingRecord(
+                exchange=known.move.exchange, partition=known.move.partition,
+                source=known.move.source, target=known.move.target, bytes=known.move.bytes,
+                cause=known.move.cause, phase=known.phase, since=known.since,
+            )
+            for known in self.protocol.moving.values()
+        ]  # fmt: skip
+
     def pinned(self) -> dict[str, dict[str, int]]:
         """The pins as the manifest has them."""
         found: dict[str, dict[str, int]] = {}
@@ -134,7 +181,7 @@ class Adaptation:
             found.setdefault(home, {})[str(start)] = site
         return found
 
-    def hold(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+    def keep_pins(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
         """The maps with pinned partitions on their sites, where these exist."""
         held = dict(maps)
         for (home, start), site in self.pins.items():
@@ -149,20 +196,88 @@ class Adaptation:
         for level in self._levels.values():
             level.collector.resize(sites)
 
+    # -- moves and holds --------------------------------------------------------------------------
+
+    def begin(self, epoch: int, actions: Iterable[Action], far: bool) -> list[Action]:
+        """Sets accepted actions going; returns what is done at once. Far moves take some epochs."""
+        now: list[Action] = []
+        for action in actions:
+            if isinstance(action, Move):
+                now += _installed(self.protocol.handle(MoveAccepted(action, epoch, far)))
+            else:
+                now.append(action)
+        return now
+
+    def committed(self, epoch: int) -> list[Action]:
+        """Takes moves under way a step further; returns those that are done now."""
+        return _installed(self.protocol.handle(EpochCommitted(epoch)))
+
+    def lost(self, site: int) -> list[Action]:
+        """Ends the moves from and to a site that is gone."""
+        return _installed(self.protocol.handle(SiteLost(site)))
+
+    def waiting(self, maps: Mapping[str, PartitionMap]) -> dict[str, list[tuple[int, int]]]:
+        """The slots of each exchange whose rows wait in the next epoch."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for home, start in sorted({*self.paused(), *self._slow, *self.stopped}):
+            known = maps[home]
+            number = known.partition_at(start)
+            if known.starts[number] == start:
+                end = (*known.starts, known.slots)[number + 1]
+                found.setdefault(home, []).append((start, end))
+        return found
+
+    def paused(self) -> list[tuple[str, int]]:
+        """The partitions that wait for the end of their move."""
+        return [name for name, known in self.protocol.moving.items() if known.phase == PAUSED]
+
+    def fetching(self) -> list[Move]:
+        """The moves whose new site should fetch what there is."""
+        return [known.move for known in self.protocol.moving.values()]
+
+    def hold(self, by_hand: Iterable[str], manifest: Manifest) -> None:
+        """Chooses what waits for sites that are slow; when the space is full, all is let go."""
+        kind, space = self._settings.skew_buffer, float(self._settings.skew_buffer_bytes)
+        self._slow = set()
+        if sum(ref.bytes for ref in manifest.held) > space:
+            self.stopped.clear()
+            return
+        if kind == NONE or (self.active and not self.pins and not set(by_hand)):
+            return
+        waited = {
+            (home, hold.first): manifest.epoch - hold.since + 1
+            for home, holds in manifest.holds.items()
+            for hold in holds
+        }
+        left = space - sum(ref.bytes for ref in manifest.held)
+        for level in self._levels.values():
+            if level.view is None:
+                continue
+            rows = sum(manifest.subqueries[home].rows_received for home in level.homes)
+            size = sum(manifest.subqueries[home].bytes_received for home in level.homes)
+            each = left / max(1.0, size / max(1, rows))
+            own = np.full(self.sites, each if kind == SHARED else each / self.sites)
+            self._slow |= {
+                (home, start)
+                for home, start in choose_holds(level.view, own, waited, not self.active)
+                if self._plan.subqueries[home].spread != IN_GRID
+            }
+
     # -- after an epoch ---------------------------------------------------------------------------
 
     def _room(self, sites: int) -> np.ndarray:
         limit = self._settings.site_memory_bytes
         return np.full(sites, math.inf if limit is None else limit)
 
-    def observe(self, orders: Orders, report: EpochReport) -> None:
-        """Takes in what an epoch reported."""
+    def observe(self, orders: Orders, report: EpochReport, seconds: float) -> None:
+        """Takes in what an epoch reported; the first one of a run says more about its start."""
         self.memory = self._room(self.sites)
         for site, burden in orders.burdens.items():
             if burden.memory is not None and site < self.sites:
                 self.memory[site] = burden.memory
-        if orders.sites != self.sites:
-            return  # it ran on another number of sites than there are from now on
+        self._epochs, self._seconds = self._epochs + 1, seconds
+        if self._epochs <= WARM_UP or orders.sites != self.sites:
+            return  # nor does one that ran on another number of sites than there are from now on
         for number, level in self._levels.items():
             sample = _sample(orders, report, number, level.homes)
             if sample is not None:
@@ -184,7 +299,8 @@ class Adaptation:
             if not due and not asked:
                 continue
             view = self._view(level, maps, segments, by_hand)
-            if not asked and not self._worthwhile(view):
+            level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
+            if not asked and level.worthwhile < CONVINCED:
                 continue
             arbiter = level.controller.arbiter
             arbiter.limits = replace(arbiter.limits, bytes_per_round=budget)
@@ -196,6 +312,15 @@ class Adaptation:
             level.controller.finished(0.0)
             accepted += done
         return accepted
+
+    def look(
+        self, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
+        by_hand: Iterable[str],
+    ) -> None:  # fmt: skip
+        """Takes the view of every level without deciding anything."""
+        for level in self._levels.values():
+            if level.collector.epochs:
+                self._view(level, maps, segments, by_hand)
 
     def evacuate(
         self,
@@ -223,7 +348,8 @@ class Adaptation:
         over = (view.sites.resident > view.sites.memory).any()
         if not len(busy) or stranded.any() or over:
             return True
-        return float(busy.max() - busy.mean()) > self._settings.least_gain_seconds
+        gain = float(busy.max() - busy.mean())
+        return gain > max(self._settings.least_gain_seconds, LEAST_GAIN * self._seconds)
 
     def _view(
         self, level: _Level, maps: Mapping[str, PartitionMap],
@@ -233,7 +359,10 @@ class Adaptation:
         stay = {}
         for home, known in own.items():
             pinned = np.isin(known.starts, [at for name, at in self.pins if name == home])
-            stay[home] = pinned | (home in still)
+            moving = np.isin(
+                known.starts, [at for name, at in self.protocol.moving if name == home]
+            )
+            stay[home] = pinned | moving | (home in still)
         view = level.collector.view(
             Standing(
                 own,
@@ -244,6 +373,7 @@ class Adaptation:
                 np.zeros(self.sites),
             )
         )
+        level.view = view
         busy = view.sites.busy[view.sites.alive]
         if len(busy) and busy.mean() > 0:
             level.imbalance = float(busy.max() / busy.mean())
@@ -284,6 +414,10 @@ class Adaptation:
         recent = [decision for decision in self.history if decision.epoch == epoch]
         return {
             "policy": self._settings.policy,
+            "moving": [
+                {"action": words(known.move), "phase": known.phase, "since": known.since}
+                for known in self.protocol.moving.values()
+            ],
             "active": self.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
@@ -321,6 +455,24 @@ def apply(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[s
             if one == other:
                 after[action.exchange] = known.merged(action.other)
     return after
+
+
+def _installed(instructions: Iterable[Instruction]) -> list[Action]:
+    return [order.move for order in instructions if isinstance(order, Install)]
+
+
+def _resumed(manifest: Manifest, maps: Mapping[str, PartitionMap]) -> dict[tuple[str, int], Moving]:
+    """The moves that were under way when the manifest was written, as far as sites are as they were."""
+    found = {}
+    for record in manifest.moving:
+        move = Move(
+            record.exchange, record.partition, record.cause, source=record.source,
+            target=record.target, bytes=record.bytes,
+        )  # fmt: skip
+        known = maps[record.exchange]
+        if known.sites[known.partition_at(record.partition)] == record.source:
+            found[move.subject] = Moving(move, record.phase, record.since)
+    return found
 
 
 def _tuning(settings: Settings) -> Tuning:

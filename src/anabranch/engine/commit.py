@@ -6,18 +6,20 @@ import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action
+from anabranch.adapt.actions import Action, Move
 from anabranch.engine.adapting import Adaptation, apply
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
     SubqueryReport,
     advance_watermarks,
+    inputs_reached,
     newest_times,
 )
 from anabranch.engine.progress import skew
@@ -25,13 +27,14 @@ from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import IN_GRID, Plan, Subquery
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid, choose_grid
-from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
+from anabranch.routing.holdback import Holds, least, renew, slots_of
+from anabranch.routing.partition_map import PartitionMap, even_map, intersect, slots_for, subtract
 from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
-from anabranch.state.place import place
+from anabranch.state.manifest import HeldRef, Manifest, StreamRecord, SubqueryRecord, refuse_other
+from anabranch.state.place import RemotePlace, place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
 
@@ -43,6 +46,16 @@ MOST_LANE_VALUES = 1_000_000
 """Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
 RECENCY = 0.3
 """The weight of the newest epoch in what the manifest says an epoch takes."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits before the exchanges in an epoch."""
+
+    holds: Holds
+    released: Holds
+    held: tuple[HeldRef, ...]
+    """The rows that are let go."""
 
 
 class Checkpoint:
@@ -70,9 +83,11 @@ class Checkpoint:
             if record.grid
         }
         self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
-        self.adaptation = Adaptation(plan, options.settings, options.sites, self.manifest)
+        self.adaptation = Adaptation(
+            plan, options.settings, options.sites, self.manifest, self.maps
+        )
         # The manifest of an epoch may have pins that were made while it ran, with other maps
-        self.maps = self.adaptation.hold(self.maps)
+        self.maps = self.adaptation.keep_pins(self.maps)
         self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -118,7 +133,7 @@ class Checkpoint:
         maps = {home: record.map() for home, record in records.items()}
         if manifest.sites == self.options.sites:
             return maps
-        return {home: known.respread(self.sites) for home, known in maps.items()}
+        return {home: known.respread(range(self.sites)) for home, known in maps.items()}
 
     def allot(self) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
@@ -139,7 +154,7 @@ class Checkpoint:
             if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
-            wanted = self.adaptation.hold(make(group, self.maps, sites))
+            wanted = self.adaptation.keep_pins(make(group, self.maps, sites))
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
             spans = ((self.maps[home].span, wanted[home].span) for home in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
@@ -147,13 +162,16 @@ class Checkpoint:
             if wasteful or before > after * self.options.settings.allot_imbalance:
                 self.maps = {**self.maps, **wanted}
 
-    def adapt(self, orders: Orders, report: EpochReport) -> None:
-        """Takes in what an epoch reported, and changes the maps where that helps."""
-        self.adaptation.observe(orders, report)
+    def adapt(self, orders: Orders, report: EpochReport, seconds: float) -> None:
+        """Takes in what an epoch of so many seconds reported, and changes the maps where that helps."""
+        self.adaptation.observe(orders, report, seconds)
+        self._install(self.adaptation.committed(orders.epoch))
+        known = self.maps, self._segments(), self.by_hand
         if self.adaptation.active:
-            self._act(
-                self.adaptation.decide(orders.epoch, self.maps, self._segments(), self.by_hand)
-            )
+            self._act(self.adaptation.decide(orders.epoch, *known))
+        else:
+            self.adaptation.look(*known)
+        self.adaptation.hold(self.by_hand, self.manifest)
 
     def rebalance(self) -> list[Action]:
         """Evens out what is known now, without waiting for more."""
@@ -165,10 +183,29 @@ class Checkpoint:
 
     def follow(self, alive: Sequence[bool]) -> None:
         """Takes partitions away from sites that are gone."""
-        if list(alive) != self.adaptation.alive.tolist():
+        before = self.adaptation.alive
+        if list(alive) != before.tolist():
             self.adaptation.alive = np.asarray(alive, dtype=bool)
-            epoch = self.manifest.epoch
-            self._act(self.adaptation.evacuate(epoch, self.maps, self._segments()))
+            for site in np.flatnonzero(~self.adaptation.alive).tolist():
+                self._install(self.adaptation.lost(site))
+            # What was on a site that is gone is read by another, wherever it was
+            actions = self.adaptation.evacuate(self.manifest.epoch, self.maps, self._segments())
+            self._install(actions)
+            if (self.adaptation.alive & ~before).any():
+                self._share(np.flatnonzero(self.adaptation.alive).tolist())
+
+    def _share(self, sites: Sequence[int]) -> None:
+        """Gives sites that have come their share at once; what is measured then says the rest."""
+        moves = [
+            Move(home, start, "a site has come", source=was, target=site)
+            for home, known in self.maps.items()
+            if home not in self.by_hand
+            for start, was, site in zip(
+                known.starts, known.sites, known.respread(sites).sites, strict=True
+            )
+            if was != site and (home, start) not in self.adaptation.pins
+        ]
+        self.by_request(moves)
 
     def by_request(self, actions: Sequence[Action]) -> None:
         """Does what the user asks for."""
@@ -177,14 +214,62 @@ class Checkpoint:
 
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
-        maps = {home: known.respread(sites) for home, known in self.maps.items()}
+        for site in range(sites, self.sites):
+            self._install(self.adaptation.lost(site))
+        maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
-        self.maps = self.adaptation.hold(maps)
+        self.maps = self.adaptation.keep_pins(maps)
 
     def _act(self, actions: Sequence[Action]) -> None:
+        far = isinstance(self.store.place, RemotePlace)
+        self._install(self.adaptation.begin(self.manifest.epoch, actions, far))
+
+    def _install(self, actions: Sequence[Action]) -> None:
         if actions:
             self.maps = apply(self.maps, actions)
+        self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
+
+    def holding(self, epoch: int, ended: bool) -> Waiting:
+        """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
+        manifest = self.manifest
+        wanted = {} if ended else self.adaptation.waiting(self.maps)
+        holds, released = {}, {}
+        for home in {*wanted, *manifest.holds}:
+            kept, gone = renew(
+                manifest.holds.get(home, ()),
+                wanted.get(home, []),
+                manifest.reached.get(home),
+                epoch,
+            )
+            if kept:
+                holds[home] = kept
+            if gone:
+                released[home] = gone
+        held = tuple(
+            ref
+            for ref in manifest.held
+            if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
+        )
+        return Waiting(holds, released, held)
+
+    def reached(self) -> dict[str, int | None]:
+        """How far the input of each exchange has come."""
+        known = inputs_reached(self.plan, self.manifest.holds, self.manifest.watermarks)
+        return {**known, **{h: w for h, w in self.manifest.reached.items() if h in known}}
+
+    def fetches(self) -> dict[int, tuple[str, ...]]:
+        """The files that new sites of partitions should have at hand."""
+        wanted: dict[int, set[str]] = {}
+        for move in self.adaptation.fetching():
+            known = self.maps[move.exchange]
+            end = (*known.starts, known.slots)[known.partition_at(move.partition) + 1]
+            for name, subquery in self.plan.subqueries.items():
+                if subquery.home == move.exchange:
+                    refs = self.manifest.subqueries[name].segments
+                    files = {r.file for r in refs if intersect(r.live, [(move.partition, end)])}
+                    wanted.setdefault(move.target, set()).update(files)
+        return {site: tuple(sorted(files)) for site, files in wanted.items()}
 
     def _segments(self) -> dict[str, list[SegmentRef]]:
         return {name: record.segments for name, record in self.manifest.subqueries.items()}
@@ -250,6 +335,7 @@ class Checkpoint:
         """Writes the manifest of the epoch: from here on it has happened."""
         now = time.time()
         watermarks = advance_watermarks(orders, report.splits)
+        reached = inputs_reached(self.plan, orders.holds, watermarks)
         manifest = Manifest(
             run_id=self.manifest.run_id,
             epoch=orders.epoch,
@@ -260,7 +346,7 @@ class Checkpoint:
             streams=self._streams(orders, report, offers, now),
             watermarks=watermarks,
             subqueries={
-                name: self._subquery(subquery, orders, report, watermarks)
+                name: self._subquery(subquery, orders, report, reached)
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._results(orders, report),
@@ -276,6 +362,11 @@ class Checkpoint:
             partitioning=self.manifest.partitioning,
             by_hand=sorted(self.by_hand),
             pins=self.adaptation.pinned(),
+            holds=dict(orders.holds),
+            held=[ref for ref in self.manifest.held if ref not in orders.held]
+            + [ref for part in report.parts() for ref in part.held],
+            reached=reached,
+            moving=self.adaptation.under_way(),
         )
         self.store.commit(manifest)
         self.manifest = manifest
@@ -304,7 +395,7 @@ class Checkpoint:
 
     def _subquery(
         self, subquery: Subquery, orders: Orders, report: EpochReport,
-        watermarks: Mapping[str, int | None],
+        reached: Mapping[str, int | None],
     ) -> SubqueryRecord:  # fmt: skip
         known = self.manifest.subqueries[subquery.name]
         done = [
@@ -312,11 +403,13 @@ class Checkpoint:
             for site in report.sites
             if subquery.name in site.subqueries
         ]
-        watermark = subquery.watermark(watermarks[subquery.component])
+        watermark = subquery.watermark(reached[subquery.home])
+        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.home, ())]
+        passed = least([watermark, *waiting])
         live = unmask(known.segments, done)
         live += [ref for part in done for ref in part.segments]
-        if watermark is not None:
-            live = [ref for ref in live if ref.max_due > watermark and not orders.ended]
+        if passed is not None:
+            live = [ref for ref in live if ref.max_due > passed and not orders.ended]
         return SubqueryRecord(
             **mapped(orders.maps[subquery.home]),
             grid=known.grid,

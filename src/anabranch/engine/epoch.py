@@ -11,11 +11,13 @@ import msgspec
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import Plan
 from anabranch.routing.grid import Grid
+from anabranch.routing.holdback import Holds, least
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
 from anabranch.state.group import Masked
+from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import SegmentRef
 
 
@@ -73,6 +75,16 @@ class Orders:
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
     """The cells of each exchange whose rows meet in a grid."""
+    holds: Holds = field(default_factory=dict)
+    """The slots whose rows wait in this epoch."""
+    released: Holds = field(default_factory=dict)
+    """Those that waited before and are worked on again."""
+    held: tuple[HeldRef, ...] = ()
+    """Rows that waited and are let go."""
+    reached: Mapping[str, int | None] = field(default_factory=dict)
+    """How far the input of each exchange had come before this epoch."""
+    fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Files that a site should have at hand in the next epoch."""
     burdens: Mapping[int, Burden] = field(default_factory=dict)
     driver: int = 0
     """The process that gave the orders."""
@@ -121,6 +133,8 @@ class SplitReport(msgspec.Struct):
     """A few hashes of what decides the lane of a row, for each stream and the partition of a lane."""
     sent: dict[str, Counts] = msgspec.field(default_factory=dict)
     """Rows for each partition of the exchanges of the next level, by their homes."""
+    held: list[HeldRef] = msgspec.field(default_factory=list)
+    """Rows that were held back."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -158,6 +172,8 @@ class SiteReport(msgspec.Struct):
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
     sent: dict[str, Counts] = msgspec.field(default_factory=dict)
     """Rows for each partition of the exchanges of the next level, by their homes."""
+    held: list[HeldRef] = msgspec.field(default_factory=list)
+    """Rows that were held back."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0
@@ -243,6 +259,30 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
             after = min(known) if counting else max(known)
             advanced[component] = after if before is None else max(before, after)
     return advanced
+
+
+def inputs_reached(
+    plan: Plan, holds: Holds, watermarks: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """How far the input of each exchange has come, given the watermarks of the streams.
+
+    Where rows wait further up, everything behind them waits for what they will bring.
+    """
+    reached: dict[str, int | None] = {}
+    behind: dict[str, int | None] = {}
+    # Each comes after those it reads
+    for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level):
+        above = [watermarks[subquery.component]]
+        if subquery.home in reached:
+            above.append(reached[subquery.home])
+        for path in subquery.paths:
+            origin = plan.subqueries.get(path.origin)
+            if origin is not None and origin.home != subquery.home:
+                above.append(behind[origin.home])
+        reached[subquery.home] = least(above)
+        waiting = [hold.watermark for hold in holds.get(subquery.home, ())]
+        behind[subquery.home] = least([reached[subquery.home], *waiting])
+    return reached
 
 
 def masked_as_plain(masked: Iterable[Masked]) -> list[tuple[str, int, list[tuple[int, int]]]]:

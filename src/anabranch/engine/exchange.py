@@ -15,10 +15,16 @@ from anabranch.routing.frame import unpack
 class Exchange(Protocol):
     """Runs the tasks of an epoch and returns their reports."""
 
+    placement: dict[int, str]
+    """The executor each site was asked to run on, where that matters."""
+
     def run(self, orders: Orders) -> EpochReport: ...
 
     def parallelism(self) -> int:
         """How many split tasks are worth having."""
+
+    def alive(self, sites: int) -> list[bool]:
+        """Whether each site has a place to run on."""
 
     def close(self) -> None: ...
 
@@ -28,6 +34,7 @@ class Twin:
 
     def __init__(self, splits: int = 2) -> None:
         self._splits = splits
+        self.placement: dict[int, str] = {}
 
     def parallelism(self) -> int:
         return self._splits
@@ -42,6 +49,9 @@ class Twin:
                 for site in range(orders.sites)
             ]
         return gather_sites([parcels[0] for parcels in rows])
+
+    def alive(self, sites: int) -> list[bool]:
+        return [True] * sites
 
     def close(self) -> None:
         pass

@@ -18,7 +18,7 @@ from anabranch.state.manifest import Manifest
 def describe_epoch(
     id: str, run_id: str, name: str, orders: Orders, manifest: Manifest, report: EpochReport,
     offers: Mapping[str, Offer], times: tuple[float, ...], sinks: Mapping[str, Sink],
-    adaptation: Mapping[str, Any],
+    adaptation: Mapping[str, Any], placement: Mapping[int, str],
 ) -> dict[str, Any]:  # fmt: skip
     """The progress report of one epoch; plain values only."""
     previous, began, polled, ran, committed, published = times
@@ -54,7 +54,7 @@ def describe_epoch(
             for query, sink in sinks.items()
         ],
         "customMetrics": {
-            "sites": _sites(orders.plan, report),
+            "sites": _sites(orders.plan, report, placement),
             "splitSeconds": [round(split.seconds, 4) for split in report.splits],
             "exchangeSeconds": round(sum(part.exchange_seconds for part in report.parts()), 4),
             "combining": sorted(orders.combine),
@@ -146,7 +146,7 @@ def skew(loads: Sequence[int]) -> float:
     return round(max(loads) * len(loads) / total, 3) if total else 1.0
 
 
-def _sites(plan: Plan, report: EpochReport) -> list[dict[str, Any]]:
+def _sites(plan: Plan, report: EpochReport, placement: Mapping[int, str]) -> list[dict[str, Any]]:
     """What each site did, over all levels; rows that stay in their lanes are not received."""
     sites: dict[int, dict[str, Any]] = {}
     for part in report.sites:
@@ -166,6 +166,7 @@ def _sites(plan: Plan, report: EpochReport) -> list[dict[str, Any]]:
         entry["pairsCompared"] += sum(done.compared for done in part.subqueries.values())
         entry["busySeconds"] = round(entry["busySeconds"] + part.seconds, 4)
         entry["executor"] = part.executor
+        entry["askedExecutor"] = placement.get(part.site, "").rsplit("_", 1)[-1]
         entry["worker"] = part.worker
     return [sites[number] for number in sorted(sites)]
 

@@ -260,6 +260,28 @@ class Run:
             if self._checkpoint.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
+    def pause(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a partition wait before its exchange, from the next epoch on, until `resume`.
+
+        Results of its groups come later, none is lost. What waits is bounded: when it exceeds the setting
+        `skew_buffer_bytes`, all of it goes on.
+        """
+        with self._checkpoint.changing_maps:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject[0] in self._checkpoint.grids:
+                raise RunError(
+                    f"'{subquery}' is a grid: each row is in several cells, none can wait."
+                )
+            self._checkpoint.adaptation.stopped.add(subject)
+
+    def resume(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a paused partition go."""
+        with self._checkpoint.changing_maps:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject not in self._checkpoint.adaptation.stopped:
+                raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
+            self._checkpoint.adaptation.stopped.discard(subject)
+
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
         known = self.partition_map(subquery)
         if partition not in known.starts:
@@ -348,12 +370,21 @@ class Run:
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
         began = time.monotonic()
+        alive = self._exchange.alive(self.sites)
+        if not any(alive):
+            self._message = "Waiting for executors: Spark has none now"
+            self._stopping.wait(self.options.settings.poll_interval_seconds)
+            return True
+        with self._checkpoint.changing_maps:
+            self._checkpoint.follow(alive)
         offers = self._poll()
         finished = not offers and all(source.finished() for source in self._sources.values())
         manifest = self._checkpoint.manifest
         if finished:
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
+            elif manifest.held:
+                self._epoch({}, began, flush=True)
             return False
         if offers and manifest.ended:
             raise StateError(
@@ -388,7 +419,7 @@ class Run:
 
     def _epoch(
         self, offers: dict[str, Offer], began: float, ended: bool = False,
-        idle: frozenset[str] = frozenset(),
+        idle: frozenset[str] = frozenset(), flush: bool = False,
     ) -> None:  # fmt: skip
         self._busy = True
         epoch = self._checkpoint.manifest.epoch + 1
@@ -396,7 +427,7 @@ class Run:
         polled = time.monotonic()
         step = self.options.on_step
         step("begin", epoch)
-        orders = self._orders(epoch, offers, ended, idle)
+        orders = self._orders(epoch, offers, ended, idle, flush)
         step("before-tasks", epoch)
         try:
             report = self._exchange.run(orders)
@@ -419,14 +450,14 @@ class Run:
         self._checkpoint.clear()
         with self._checkpoint.changing_maps:
             self._checkpoint.allot()
-            self._checkpoint.adapt(orders, report)
+            self._checkpoint.adapt(orders, report, time.monotonic() - polled)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began
         self._busy = False
 
     def _orders(
-        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str]
+        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         with self._checkpoint.changing_maps:
@@ -434,6 +465,7 @@ class Run:
             sites, maps = self.sites, self._checkpoint.maps
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
+        waiting = self._checkpoint.holding(epoch, ended or flush)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             epoch=epoch,
@@ -457,6 +489,11 @@ class Run:
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._checkpoint.grids,
+            holds=waiting.holds,
+            released=waiting.released,
+            held=waiting.held,
+            reached=self._checkpoint.reached(),
+            fetch=self._checkpoint.fetches(),
             burdens=options.burdens(epoch),
             driver=os.getpid(),
         )
@@ -487,5 +524,6 @@ class Run:
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
             times, self._checkpoint.sinks, self._checkpoint.adaptation.describe(orders.epoch),
+            self._exchange.placement,
         )  # fmt: skip
         self._progress.append(told)

@@ -11,9 +11,10 @@ import os
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
+import polars as pl
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -24,6 +25,7 @@ from anabranch.engine.epoch import (
     SubqueryReport,
     Word,
     advance_watermarks,
+    inputs_reached,
     masked_as_plain,
 )
 from anabranch.engine.split import Outbox, explained, pack, write_results
@@ -31,9 +33,11 @@ from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, concat, unpack
+from anabranch.routing.holdback import slots_of, within
+from anabranch.routing.partition_map import intersect, slot_of_locator, subtract
 from anabranch.state.group import SiteState
 from anabranch.state.place import place
-from anabranch.state.segment import LOCATOR
+from anabranch.state.segment import LOCATOR, Ranges
 
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
@@ -61,6 +65,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
     watermarks = words[0].watermarks or advance_watermarks(orders, splits)
+    reached = inputs_reached(orders.plan, orders.holds, watermarks)
     outbox = Outbox(orders, level)
     _kill_once(orders, site)
     if fault is None:
@@ -75,15 +80,17 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
                 with explained(f"Subquery '{subquery.name}'"):
-                    _advance(orders, subquery, site, received, watermarks, report, outbox)
+                    _advance(orders, subquery, site, received, reached, report, outbox)
             outbox.combine()
-            report.combined = outbox.combined
+            report.combined, report.held = outbox.combined, outbox.held
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
     live = {ref.file for refs in orders.segments.values() for ref in refs}
     place(orders.root).forget(live, f"{orders.epoch:012d}")
     if level == orders.plan.levels:
+        for file in orders.fetch.get(site, ()):
+            place(orders.root).local(file)
         report.seconds = time.perf_counter() - began
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
@@ -137,49 +144,83 @@ def _words(
 
 def _advance(
     orders: Orders, subquery: Subquery, site: int, received: list[list[Frame]],
-    watermarks: dict[str, int | None], report: SiteReport, outbox: Outbox,
+    reached: dict[str, int | None], report: SiteReport, outbox: Outbox,
 ) -> None:  # fmt: skip
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
-    operator = subquery.operator
-    state = SiteState(
-        place(orders.root),
-        orders.segments[subquery.name],
-        orders.maps[subquery.home].owned_by(site),
-    )
     frames = [concat(part) if part else None for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
-    moment = Moment(
-        subquery.watermark(orders.watermarks[subquery.component]),
-        subquery.watermark(watermarks[subquery.component]),
-    )
-    for number, results in enumerate(operator.advance(frames, state, moment)):
+    after = subquery.watermark(reached[subquery.home])
+    stretches = list(_stretches(orders, subquery.home, site))
+    for number, (slots, before) in enumerate(stretches):
+        own = frames if len(stretches) == 1 else [_cut(frame, slots) for frame in frames]
+        state = SiteState(place(orders.root), orders.segments[subquery.name], slots)
+        moment = Moment(subquery.watermark(before), after)
+        part = f"site-{site:04d}-{number}"
+        _step(orders, subquery, part, own, state, moment, report, outbox)
+        if not orders.ended:
+            # At the end of all streams there is nothing left to remember for
+            _remember(orders, subquery, site, state, moment, done)
+    if site in orders.burdens:
+        orders.burdens[site].wait(done.rows_in, time.perf_counter() - began)
+    done.seconds = time.perf_counter() - began
+
+
+def _stretches(orders: Orders, home: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
+    """The slots of a site that are worked on in this epoch, by the watermark they had reached before.
+
+    Nearly always one. Slots whose rows waited had come less far than the others.
+    """
+    holds, released = orders.holds.get(home, ()), orders.released.get(home, ())
+    owned = orders.maps[home].owned_by(site)
+    yield subtract(owned, slots_of([*holds, *released])), orders.reached[home]
+    for hold in released:
+        slots = intersect(owned, [(hold.first, hold.end)])
+        if slots:
+            yield slots, hold.watermark
+
+
+def _cut(frame: Frame | None, slots: Ranges) -> Frame | None:
+    """The rows of these slots."""
+    if frame is None:
+        return None
+    mine = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots)
+    return Frame(frame.rows.filter(pl.Series(mine)), frame.narrowed) if mine.any() else None
+
+
+def _step(
+    orders: Orders, subquery: Subquery, part: str, frames: Sequence[Frame | None], state: SiteState,
+    moment: Moment, report: SiteReport, outbox: Outbox,
+) -> None:  # fmt: skip
+    """Takes the operator to its results, and these to where they go."""
+    done = report.subqueries[subquery.name]
+    for number, results in enumerate(subquery.operator.advance(frames, state, moment)):
         if results.height == 0:
             continue
         done.rows_out += results.height
         done.bytes_out += int(results.drop(LOCATOR).estimated_size())
         outbox.route(subquery.name, results)
-        write_results(orders, subquery.name, results, f"site-{site:04d}-{number:04d}", report)
-    done.groups = state.groups
-    done.compared = state.compared
-    done.warnings = state.warnings
-    if not orders.ended:
-        # At the end of all streams there is nothing left to remember for
-        name = _namer(orders, subquery.name, site)
-        done.segments = state.write(name, operator.span, orders.settings.fsync)
-        budget = max(
-            orders.settings.compaction_floor_rows,
-            int(done.rows_in * orders.settings.compaction_share),
-        )
-        merged, masked = state.compact(
-            operator.compact, moment.after, operator.span, orders.settings.compaction_fan, budget,
-            name, orders.settings.fsync,
-        )  # fmt: skip
-        done.segments += merged
-        done.masked = masked_as_plain([*masked, *state.expired])
-    if site in orders.burdens:
-        orders.burdens[site].wait(done.rows_in, time.perf_counter() - began)
-    done.seconds = time.perf_counter() - began
+        write_results(orders, subquery.name, results, f"{part}-{number:04d}", report)
+    done.groups += state.groups
+    done.compared += state.compared
+    done.warnings += state.warnings
+
+
+def _remember(
+    orders: Orders, subquery: Subquery, site: int, state: SiteState, moment: Moment,
+    done: SubqueryReport,
+) -> None:  # fmt: skip
+    """Writes what the operator remembers, and merges what has become many."""
+    settings, operator = orders.settings, subquery.operator
+    name = _namer(orders, subquery.name, site)
+    done.segments += state.write(name, operator.span, settings.fsync)
+    budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
+    merged, masked = state.compact(
+        operator.compact, moment.after, operator.span, settings.compaction_fan, budget, name,
+        settings.fsync,
+    )  # fmt: skip
+    done.segments += merged
+    done.masked += masked_as_plain([*masked, *state.expired])
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

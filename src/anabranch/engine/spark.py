@@ -21,6 +21,7 @@ from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.exchange import gather_sites, gather_splits
+from anabranch.engine.placement import bind
 from anabranch.errors import STAGES, RunError
 
 WORKER_ENVIRONMENT = {
@@ -44,6 +45,9 @@ class SparkExchange:
             context.environment.setdefault(name, value)
         self._splits = max(1, context.defaultParallelism)
         self._local = bool(context._jsc.sc().isLocal())
+        self._bound: dict[int, str] = {}
+        self._seen = 0
+        """The most executors there have been."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
 
@@ -94,14 +98,22 @@ class SparkExchange:
         deserializer = PairDeserializer(NoOpSerializer(), NoOpSerializer())
         return RDD(zipped, self._context, deserializer)
 
-    def _place(self, sites: int) -> dict[int, str]:
-        """Sites over the living executors in turn; nothing where there is only the driver."""
+    def alive(self, sites: int) -> list[bool]:
+        """Whether each site's executor lives; new executors are given sites."""
         if self._local:
-            return {}
+            return [True] * sites
         executors = self.executors()
-        if len(executors) < 2:
+        self._seen = max(self._seen, len(executors))
+        if executors:
+            self._bound = bind(self._bound, executors, sites, most=-(-sites // self._seen))
+        return [bool(executors) and site in self._bound for site in range(sites)]
+
+    def _place(self, sites: int) -> dict[int, str]:
+        """Each site on its executor, one that has none on any; nothing where there is only the driver."""
+        if self._local or len({*self._bound.values()}) < 2:
             return {}
-        return {site: executors[site % len(executors)] for site in range(sites)}
+        known = list(self._bound.values())
+        return {site: self._bound.get(site, known[site % len(known)]) for site in range(sites)}
 
     def executors(self) -> list[str]:
         """The living executors as Spark's location strings, in the order of their numbers."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -21,6 +21,7 @@ from anabranch.engine.epoch import (
     StreamReport,
     Word,
 )
+from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import AnabranchError, RunError, SourceError
 from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread, time_of
@@ -30,9 +31,11 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subque
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
+from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.partition_map import PartitionMap, distinct, slot_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
+from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import LOCATOR
 
 LANE_VALUES = 64
@@ -58,6 +61,8 @@ class Outbox:
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, Counts] = field(default_factory=dict)
     """Rows for each partition, by the homes of the next level."""
+    held: list[HeldRef] = field(default_factory=list)
+    """Rows that wait."""
 
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
@@ -113,7 +118,9 @@ class Outbox:
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""
         for inlet, frames in self.frames.items():
-            frame = concat(frames)
+            frame = self._hold_back(inlet, concat(frames))
+            if frame.rows.height == 0:
+                continue
             fewer = self._combined(inlet[0], frame)
             if inlet[0] in self.orders.combine:
                 before, after = self.combined.get(inlet[0], (0, 0))
@@ -121,6 +128,24 @@ class Outbox:
                 self.combined[inlet[0]] = rows
             self.forwarded.setdefault(inlet, []).append(fewer)
         self.frames.clear()
+
+    def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
+        """The rows that flow; those that are to wait are written beside the state."""
+        home = self.orders.plan.subqueries[inlet[0]].home
+        holds = self.orders.holds.get(home)
+        if not holds:
+            return frame
+        waits = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots_of(holds))
+        if waits.any():
+            rows = frame.wide().filter(pl.Series(waits))
+            self.held.append(hold_back(self.orders, home, inlet, rows, slots_of(holds)))
+        return Frame(frame.rows.filter(pl.Series(~waits)), frame.narrowed)
+
+    def let_go(self, held: Sequence[HeldRef]) -> None:
+        """Takes in rows that waited, before any others."""
+        for ref in held:
+            rows = read_held(self.orders, ref)
+            self.frames.setdefault((ref.subquery, ref.input), []).append(narrow(rows))
 
     def _combined(self, name: str, frame: Frame) -> Frame:
         if name not in self.orders.combine:
@@ -195,9 +220,12 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     outbox = Outbox(orders)
     began = time.perf_counter()
     try:
+        if task == 0:
+            # The parcels of the first task come first everywhere
+            outbox.let_go(orders.held)
         _read(orders, task, report, outbox)
         outbox.combine()
-        report.combined = outbox.combined
+        report.combined, report.held = outbox.combined, outbox.held
     except AnabranchError as error:
         report.fault = Fault(type(error).__name__, str(error))
         outbox = Outbox(orders)
@@ -208,7 +236,7 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     ended = time.perf_counter()
     report.seconds, report.exchange_seconds = ended - began, ended - read
     # All sites need to know what was read; the first one passes the rest on to the driver
-    brief = msgspec.structs.replace(report, sent={})
+    brief = msgspec.structs.replace(report, sent={}, held=[])
     words = [Word([brief if site else report], [], {}, task, report.fault) for site in range(sites)]
     yield from pack(words, boxes)
 

@@ -91,29 +91,39 @@ class PartitionMap:
         """With partitions, told by their first slots, on other sites."""
         return self.on([targets.get(at, s) for at, s in zip(self.starts, self.sites, strict=True)])
 
-    def respread(self, sites: int) -> PartitionMap:
-        """Over another number of sites, each with about as many slots, moving few of them.
+    def respread(self, sites: Sequence[int]) -> PartitionMap:
+        """Over these sites alone, each with about as many slots, moving few of them.
 
-        >>> even_map(6, 2).respread(3).sites
+        >>> even_map(6, 2).respread([0, 1, 2]).sites
         (2, 0, 0, 2, 1, 1)
         """
-        widths, owners = self.widths, np.asarray(self.sites)
-        loads = np.bincount(owners, weights=widths, minlength=max(sites, *self.sites) + 1)
-        lost = owners >= sites
-        loads = loads[:sites]
-        for number in np.flatnonzero(lost).tolist():
-            owners[number] = np.argmin(loads)
-            loads[owners[number]] += widths[number]
-        while sites > 1:
-            fullest, emptiest = int(np.argmax(loads)), int(np.argmin(loads))
-            own = np.flatnonzero(owners == fullest)
-            moved = own[widths[own] < loads[fullest] - loads[emptiest]][:1]
-            if not len(moved):
-                break
-            owners[moved] = emptiest
-            loads[fullest] -= widths[moved[0]]
-            loads[emptiest] += widths[moved[0]]
-        return self.on(owners.tolist())
+        widths, owners = self.widths.tolist(), list(self.sites)
+        loads = dict.fromkeys(sites, 0)
+        own: dict[int, list[int]] = {site: [] for site in sites}
+        stranded = []
+        for number, site in enumerate(owners):
+            if site in loads:
+                loads[site] += widths[number]
+                own[site].append(number)
+            else:
+                stranded.append(number)
+
+        def give(number: int, site: int) -> None:
+            owners[number] = site
+            loads[site] += widths[number]
+            own[site].append(number)
+
+        for number in stranded:
+            give(number, min(loads, key=loads.__getitem__))
+        while True:
+            fullest, emptiest = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
+            apart = loads[fullest] - loads[emptiest]
+            fitting = [number for number in own[fullest] if widths[number] < apart]
+            if not fitting:
+                return self.on(owners)
+            own[fullest].remove(fitting[0])
+            loads[fullest] -= widths[fitting[0]]
+            give(fitting[0], emptiest)
 
     def split(self, at: int) -> PartitionMap:
         """With the partition around a slot cut in two there; both stay on its site."""

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from anabranch.errors import StateError
+from anabranch.routing.holdback import Hold
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.segment import SegmentRef
 
@@ -37,6 +38,19 @@ class StreamRecord(msgspec.Struct, kw_only=True):
     last_rows_at: float = 0.0
     lanes: dict[str, int] = msgspec.field(default_factory=dict)
     """The partitions of the parts a stream comes in, if it comes partitioned."""
+
+
+class HeldRef(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows that wait before an exchange, as the manifest names them: one file of one sender and epoch."""
+
+    file: str
+    home: str
+    subquery: str
+    input: int
+    rows: int
+    bytes: int
+    slots: tuple[tuple[int, int], ...]
+    """The ranges in which they lie."""
 
 
 class SubqueryRecord(msgspec.Struct, kw_only=True):
@@ -66,6 +80,19 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
         return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots)
 
 
+class MovingRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A move under way, between two epochs."""
+
+    exchange: str
+    partition: int
+    source: int
+    target: int
+    bytes: int
+    cause: str
+    phase: str
+    since: int
+
+
 class Manifest(msgspec.Struct, kw_only=True):
     """The state of a run after an epoch."""
 
@@ -79,6 +106,14 @@ class Manifest(msgspec.Struct, kw_only=True):
     streams: dict[str, StreamRecord]
     watermarks: dict[str, int | None]
     subqueries: dict[str, SubqueryRecord]
+    holds: dict[str, tuple[Hold, ...]] = msgspec.field(default_factory=dict)
+    """The slots of each exchange whose rows wait."""
+    held: list[HeldRef] = msgspec.field(default_factory=list)
+    """These rows, oldest first."""
+    reached: dict[str, int | None] = msgspec.field(default_factory=dict)
+    """How far the input of each exchange has come: behind its streams, if rows wait further up."""
+    moving: list[MovingRecord] = msgspec.field(default_factory=list)
+    """The moves under way."""
     results: dict[str, str] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     """Rows of each query since the run first started, be they written or not."""
@@ -93,7 +128,8 @@ class Manifest(msgspec.Struct, kw_only=True):
 
     def files(self) -> set[str]:
         """The segment files this manifest needs."""
-        return {ref.file for record in self.subqueries.values() for ref in record.segments}
+        segments = {ref.file for record in self.subqueries.values() for ref in record.segments}
+        return segments | {ref.file for ref in self.held}
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -1,0 +1,53 @@
+"""Which partitions wait in the skew buffer (F2): those of sites that are slow for now and cannot move.
+
+What can move is moved: between two epochs that is cheaper than to wait. So rows wait only of partitions
+that must stay (pinned, or nothing moves at all), on sites that would hold up all others. They wait for
+some epochs at most and only as long as there is space; then the slow site has to work through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from anabranch.adapt.view import View
+
+SLOW, ENOUGH = 1.5, 1.2
+"""A site is slow from this multiple of the mean on, and is relieved until it is down to the other."""
+MOST_EPOCHS = 4
+"""Epochs for which rows wait at most."""
+
+
+def choose_holds(
+    view: View, space: np.ndarray, waited: Mapping[tuple[str, int], int], all_stay: bool
+) -> set[tuple[str, int]]:
+    """The partitions whose rows wait in the next epoch.
+
+    `space` is how many more rows may wait for each site; `waited` for how many epochs partitions have
+    been waiting; with `all_stay` no partition can move.
+    """
+    known, sites, left = view.partitions, view.sites, space.copy()
+    if not sites.alive.any():
+        return set()
+    mean, busy = float(sites.busy[sites.alive].mean()), sites.busy.copy()
+    slow = sites.slowness > SLOW * np.median(sites.slowness[sites.alive])
+    names = [
+        (view.exchanges[exchange], start)
+        for exchange, start in zip(known.exchange.tolist(), known.start.tolist(), strict=True)
+    ]
+    chosen: set[tuple[str, int]] = set()
+    # What waits already goes first, then the largest
+    order = np.lexsort((-known.work, np.array([name not in waited for name in names])))
+    for at in order.tolist():
+        site, rows, name = int(known.site[at]), known.rows_in[at], names[at]
+        epochs = waited.get(name, 0)
+        waits = slow[site] and 0 < epochs < MOST_EPOCHS
+        held_up = busy[site] > (ENOUGH if chosen else SLOW) * mean
+        stays = all_stay or bool(known.fixed[at])
+        begins = epochs == 0 and slow[site] and stays and held_up
+        if sites.alive[site] and (waits or begins) and rows <= left[site]:
+            left[site] -= rows
+            busy[site] -= known.work[at] * sites.slowness[site]
+            chosen.add(name)
+    return chosen

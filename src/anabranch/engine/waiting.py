@@ -1,0 +1,56 @@
+"""Rows that wait before an exchange: written beside the state when held back, read when let go."""
+
+from __future__ import annotations
+
+import uuid
+
+import polars as pl
+import pyarrow as pa
+
+from anabranch.engine.epoch import Orders
+from anabranch.errors import StateError
+from anabranch.routing.frame import Inlet
+from anabranch.state.manifest import HeldRef
+from anabranch.state.place import place
+from anabranch.state.segment import Ranges
+
+_NEWEST = pl.CompatLevel.newest()
+
+
+def hold_back(
+    orders: Orders, home: str, inlet: Inlet, rows: pl.DataFrame, slots: Ranges
+) -> HeldRef:
+    """Writes rows in their order; they count once the manifest names the file."""
+    subquery, input = inlet
+    file = f"state/{subquery}/{orders.epoch:012d}-held-{input}-{uuid.uuid4().hex[:12]}.arrow"
+    table = rows.to_arrow(compat_level=_NEWEST)
+    try:
+        with (
+            place(orders.root).writing(file, orders.settings.fsync) as path,
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_file(sink, table.schema) as writer,
+        ):
+            writer.write_table(table)
+    except OSError as error:
+        raise StateError(
+            f"Rows that wait cannot be written to '{orders.root}/{file}': {error.strerror or error}. "
+            "The epoch is not counted; free space or mend the folder and start again."
+        ) from error
+    return HeldRef(
+        file=file, home=home, subquery=subquery, input=input, rows=rows.height, bytes=table.nbytes,
+        slots=tuple(slots),
+    )  # fmt: skip
+
+
+def read_held(orders: Orders, ref: HeldRef) -> pl.DataFrame:
+    """The rows of a file, as they were written."""
+    try:
+        path = place(orders.root).local(ref.file)
+        found = pl.from_arrow(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+    except (OSError, pa.ArrowException) as error:
+        raise StateError(
+            f"The rows that wait in '{orders.root}/{ref.file}' cannot be read: {error}. Was the "
+            "checkpoint folder changed by hand? Restore it or start with a new one."
+        ) from error
+    assert isinstance(found, pl.DataFrame)
+    return found

@@ -1,0 +1,77 @@
+"""Flux's transient skew buffer (F2): rows of slow or paused partitions wait before the exchange.
+
+All other rows flow. A hold keeps the rows of a range of slots in the order in which they came, and with them
+the watermark that these slots had reached: what waits is not late when it is let go. Where the rows wait is
+the engine's matter; here is which, and up to how many bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import numpy as np
+
+from anabranch.routing.partition_map import intersect, subtract
+
+
+class Hold(msgspec.Struct, frozen=True):
+    """A range of slots [first, end) whose rows wait."""
+
+    first: int
+    end: int
+    watermark: int | None
+    """What the input of these slots had reached when it was stopped."""
+    since: int
+    """The first epoch in which rows waited."""
+
+
+Holds = Mapping[str, tuple[Hold, ...]]
+"""The holds of each exchange, in order of their slots."""
+
+
+def renew(
+    before: Sequence[Hold], wanted: Sequence[tuple[int, int]], watermark: int | None, epoch: int
+) -> tuple[tuple[Hold, ...], tuple[Hold, ...]]:
+    """The holds of an epoch, given those of the last and the slots that are to wait; and what is let go.
+
+    Slots that go on waiting keep their watermark; new ones have the one of now.
+
+    >>> renew([Hold(0, 4, 10, 1)], [(2, 6)], watermark=20, epoch=2)[0]
+    (Hold(first=2, end=4, watermark=10, since=1), Hold(first=4, end=6, watermark=20, since=2))
+    """
+    asked = sorted(wanted)
+    kept = [
+        Hold(first, end, hold.watermark, hold.since)
+        for hold in before
+        for first, end in intersect([(hold.first, hold.end)], asked)
+    ]
+    known = [(hold.first, hold.end) for hold in before]
+    kept += [Hold(first, end, watermark, epoch) for first, end in subtract(asked, known)]
+    released = [
+        Hold(first, end, hold.watermark, hold.since)
+        for hold in before
+        for first, end in subtract([(hold.first, hold.end)], asked)
+    ]
+    return tuple(sorted(kept, key=lambda hold: hold.first)), tuple(released)
+
+
+def slots_of(holds: Sequence[Hold]) -> list[tuple[int, int]]:
+    return [(hold.first, hold.end) for hold in holds]
+
+
+def within(slots: np.ndarray, ranges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Whether each slot is in one of these ranges.
+
+    >>> within(np.array([1, 4, 5]), [(0, 2), (5, 6)]).tolist()
+    [True, False, True]
+    """
+    edges = np.asarray([edge for pair in ranges for edge in pair])
+    inside: np.ndarray = np.searchsorted(edges, slots, side="right") % 2 == 1
+    return inside
+
+
+def least(values: Sequence[int | None]) -> int | None:
+    """The least of several watermarks; None, which is before all others, if there is one."""
+    known = [value for value in values if value is not None]
+    return min(known) if known and len(known) == len(values) else None
