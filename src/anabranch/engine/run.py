@@ -219,6 +219,11 @@ class Run:
             found.setdefault(home, {})[start] = site
         return found
 
+    @property
+    def paused(self) -> list[tuple[str, int]]:
+        """The partitions whose rows wait until `resume`: their exchanges and first slots."""
+        return sorted(self._checkpoint.adaptation.stopped)
+
     def history(self) -> list[dict[str, Any]]:
         """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
         return [decision.plain() for decision in list(self._checkpoint.adaptation.history)]

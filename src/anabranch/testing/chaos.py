@@ -2,7 +2,8 @@
 
 A seed gives a case (aggregates or joins), how often it is stopped or crashes and where, settings with which
 the controller moves things for the slightest reason, slow sites, and some kinds of disturbance. The results
-of every epoch must be those of DuckDB, and `invariants.py` must hold throughout. What the controller does
+of every epoch must be those of DuckDB, all of them together where rows are held back, and `invariants.py`
+must hold throughout. What the controller does
 depends on measured times too, so a seed that fails may have to be repeated a few times.
 
 >>> report = run_seeds(range(3, 5))
@@ -25,7 +26,7 @@ import polars as pl
 from anabranch.errors import SettingsError
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chooser import Chooser, SeededChooser
-from anabranch.testing.disturbances import BY_MAP, DISTURBANCES, MOST_SITES, Meddler
+from anabranch.testing.disturbances import BY_MAP, DISTURBANCES, HOLDING, MOST_SITES, Meddler
 from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.joins import draw_join_case
@@ -100,13 +101,24 @@ def draw_seed(
     # Some kinds for each seed: with all of them, none would come often enough in a row
     by_map = chooser.flag()
     kinds = [k for k in DISTURBANCES if (by_map or k not in BY_MAP) and chooser.flag(0.45)]
+    settings = {**trial.settings, **_settings(chooser)}
+    legs, burdens = _legs(chooser, case.epochs, sites), _burdens(chooser, case.epochs)
+    # Updates tell what an epoch has changed, so they must not come in another one
+    updates = any("update" in query.node.signature for query in case.queries.values())
+    holding = not updates and chooser.flag(0.35)
+    if holding:
+        kinds += HOLDING
+        settings["skew_buffer"] = chooser.choice(["shared", "split"])
+        settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
     meddler = Meddler(seed, kinds, Counter() if counts is None else counts)
     return case, replace(
         trial,
-        legs=_legs(chooser, case.epochs, sites),
-        settings={**trial.settings, **_settings(chooser)},
+        legs=legs,
+        settings=settings,
         moves=None,
-        burdens=_burdens(chooser, case.epochs),
+        close=trial.close or holding,
+        by_epoch=not holding,
+        burdens=burdens,
         watchers=(check_invariants, meddler),
     )
 
@@ -139,7 +151,6 @@ def _settings(chooser: Chooser) -> dict[str, Any]:
         "most_collection_seconds": chooser.choice([0.01, 1.0]),
         "moved_bytes_per_epoch": chooser.choice([2**30, 4096, 1]),
         "split_partitions": chooser.flag(0.8),
-        # Rows that wait come in a later epoch than the oracle's
         "skew_buffer": "none",
     }
     if chosen["policy"] == "memory" or chooser.flag(0.2):

@@ -139,6 +139,24 @@ def resize(it: Meddling) -> None:
         it.counts["site_changes"] += 1
 
 
+def pause(it: Meddling) -> None:
+    """The rows of a partition are to wait."""
+    home = it.home()
+    if home and it.run.plan.subqueries[home].spread != IN_GRID:
+        it.run.pause(home, it.draw.choice(it.run.partition_map(home).starts))
+        it.counts["pauses"] += 1
+
+
+def resume(it: Meddling) -> None:
+    """Rows that wait may go on."""
+    # What was merged with another since does not wait any more
+    paused = [(h, start) for h, start in it.run.paused if start in it.run.partition_map(h).starts]
+    if paused:
+        it.run.resume(*it.draw.choice(paused))
+
+
+HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)
+"""Those after which rows wait before an exchange, so that results come in later epochs."""
 BY_MAP: tuple[Disturbance, ...] = (move_many, split, merge, scatter)
 """Those that give an exchange another map, with which it is out of the controller's hands."""
 DISTURBANCES: tuple[Disturbance, ...] = (*BY_MAP, move, pin, unpin, rebalance, resize)

@@ -77,6 +77,13 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
             assert all(first < end for first, end in ref.live), f"{told} has {ref.live}"
             assert all(a[1] <= b[0] for a, b in pairwise(ref.live)), f"{told} has {ref.live}"
             assert (folder / ref.file).exists(), f"{told} is not there"
+    for held in manifest.held:
+        told, known = (
+            f"{where}: rows that wait in {held.file}",
+            manifest.subqueries[held.home].map(),
+        )
+        assert all(0 <= a < b <= known.slots for a, b in held.slots), f"{told} have {held.slots}"
+        assert (folder / held.file).exists(), f"{told} are not there"
 
 
 def check_successor(before: Manifest, after: Manifest, where: str) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from anabranch.engine.epoch import Burden
 from anabranch.engine.run import Run
@@ -77,6 +78,8 @@ class Trial:
     """The seed of the partition maps, a new one each epoch; None to leave them."""
     close: bool = True
     """Whether all windows are closed in the end."""
+    by_epoch: bool = True
+    """Whether the results of every epoch are compared, or all together: rows that wait come later."""
     burdens: Callable[[int], Mapping[int, Burden]] | None = None
     """What weighs on the sites, see `faults.py`."""
     watchers: Sequence[Watcher] = ()
@@ -146,10 +149,15 @@ def check(
     lateness = {name: late * case.clock.factor for name, late in case.lateness.items()}
     oracle = Oracle(case.queries, case.frames, lateness, ended=trial.close, user=USER_SQL)
     for query, sink in outcome.sinks.items():
-        oracle.check(query, sink.epochs)
+        oracle.check(query, sink.epochs if trial.by_epoch else _rows(case, query, sink))
     late = {name: record.late for name, record in outcome.manifests[-1].streams.items()}
     assert late == oracle.late, f"late rows: got {late}, expected {oracle.late}"
     return outcome
+
+
+def _rows(case: Case, query: str, sink: MemorySink) -> pl.DataFrame:
+    rows = sink.rows()
+    return rows if rows.width else pl.DataFrame(schema=case.queries[query].node.schema)
 
 
 def run_trial(
