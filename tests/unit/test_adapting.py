@@ -5,9 +5,11 @@ Whether results stay right is for `tests/chaos/test_adaptation.py`.
 
 from __future__ import annotations
 
+import doctest
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -18,6 +20,7 @@ from anabranch.engine.epoch import Orders
 from anabranch.engine.run import Run
 from anabranch.errors import RunError, SettingsError
 from anabranch.settings import Settings
+from anabranch.testing import chaos, faults
 from anabranch.testing.faults import (
     Schedule,
     killed_worker,
@@ -234,13 +237,20 @@ def test_faults_that_make_no_sense(make: Callable[[], Any], word: str) -> None:
     assert word in str(caught.value)
 
 
+@pytest.mark.parametrize("module", [faults, chaos], ids=lambda module: module.__name__)
+def test_examples_in_the_text_are_right(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried > 0
+    assert failed == 0
+
+
 # -- what moves, and what does not ------------------------------------------------------------------
 
 
 def slow_site(tmp_path: Path, **settings: Any) -> tuple[Trialled, Run]:
     trialled = Trialled(tmp_path / "checkpoint", **settings)
-    faults = Schedule([slow(0, seconds_per_row=0.0005)])
-    return trialled, trialled.run(burdens=faults, at_end="close")
+    load = Schedule([slow(0, seconds_per_row=0.0005)])
+    return trialled, trialled.run(burdens=load, at_end="close")
 
 
 def test_a_slow_site_is_relieved(tmp_path: Path) -> None:
@@ -271,8 +281,8 @@ def test_nothing_moves_by_itself_with_policy_none(tmp_path: Path) -> None:
 def test_all_sites_are_slow(tmp_path: Path, sites: tuple[int, ...]) -> None:
     """Then nobody is better off elsewhere: nothing moves, and the run goes on. With one it would."""
     trialled = Trialled(tmp_path / "checkpoint", split_partitions=False, least_gain_seconds=0.1)
-    faults = Schedule([stalled(site, epoch, 0.3) for site in sites for epoch in range(3)])
-    run = trialled.run(burdens=faults, at_end="close")
+    load = Schedule([stalled(site, epoch, 0.3) for site in sites for epoch in range(3)])
+    run = trialled.run(burdens=load, at_end="close")
     trialled.check()
     taken = [line for line in run.history() if line["accepted"]]
     assert bool(taken) == (len(sites) == 1), taken
@@ -283,8 +293,8 @@ def test_rebalance_returns_its_decisions(tmp_path: Path) -> None:
     """Even where nothing would move by itself for so small a gain."""
     trialled = Trialled(tmp_path / "checkpoint", least_gain_seconds=1000.0)
     made: list[dict[str, Any]] = []
-    faults = Schedule([slow(0, seconds_per_row=0.0005)])
-    run = trialled.run({4: lambda run: made.extend(run.rebalance())}, burdens=faults)
+    load = Schedule([slow(0, seconds_per_row=0.0005)])
+    run = trialled.run({4: lambda run: made.extend(run.rebalance())}, burdens=load)
     moves = [line for line in made if line["kind"] == "move" and line["accepted"]]
     assert moves
     assert {(line["source"], line["target"]) for line in moves} == {(0, 1)}
