@@ -1,4 +1,4 @@
-"""The command line: `anabranch demo`, `run`, `explain`, `bench`, `simulate`, `version`.
+"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `bench`, `simulate`, `version`.
 
 Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
 paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
@@ -192,6 +192,20 @@ def _write(path: Path, text: str) -> None:
         raise SettingsError(
             f"Cannot write '{path}': {error.strerror}. Choose another file."
         ) from error
+
+
+@app.command()
+def chaos(
+    seeds: Annotated[str, typer.Option(help="The seeds, as a range or one number.")] = "0..199",
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Random queries, moves, slow sites and crashes: results must be DuckDB's (about 2 minutes)."""
+    from anabranch.testing.cli import show_chaos  # for tests only: --help should not wait for it
+
+    if not show_chaos(seeds, as_json, quiet):
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -8,7 +8,8 @@ a view after it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,7 @@ class Collector:
         """Goes on with another number of sites; what was collected of the old ones is dropped."""
         self._sites = sites
         self._slowness = Smoothed()
+        self._last: dict[str, Any] = {}
         self._restart()
 
     def _restart(self) -> None:
@@ -105,6 +107,12 @@ class Collector:
             known.rows = np.zeros(len(known.starts))
             known.peak_rows = np.zeros(len(known.starts))
             known.rows_out = known.seconds = 0.0
+
+    def _keep(self) -> None:
+        """Remembers what was collected, for a view that is wanted before there is more."""
+        names = ("seconds", "epochs", "_busy", "_waiting", "_rows", "_nominal_rows")
+        self._last = {name: getattr(self, name) for name in names}
+        self._last["_exchanges"] = {name: replace(e) for name, e in self._exchanges.items()}
 
     def add(self, sample: Sample, maps: Mapping[str, PartitionMap], epoch: int) -> None:
         """Takes in an epoch that ran with these maps."""
@@ -134,8 +142,15 @@ class Collector:
         return known
 
     def view(self, standing: Standing) -> View:
-        """What was collected since the last view, per epoch; collecting begins anew."""
+        """What was collected since the last view, per epoch; collecting begins anew.
+
+        If that is nothing, it is what the last view was made of.
+        """
         names = tuple(standing.maps)
+        if self.epochs:
+            self._keep()
+        else:
+            vars(self).update(self._last)
         nominal = np.zeros(self._sites)
         for name in names:
             known = self._known(name, standing.maps[name])

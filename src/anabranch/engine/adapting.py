@@ -204,6 +204,14 @@ class Adaptation:
             found.setdefault(home, {})[str(start)] = site
         return found
 
+    def keep_pins(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+        """The maps with pinned partitions on their sites, where these exist."""
+        held = dict(maps)
+        for (home, start), site in self.pins.items():
+            if home in held and site < self.sites and self.alive[site]:
+                held[home] = held[home].moved({start: site})
+        return held
+
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
         self.sites, self.alive = sites, np.ones(sites, dtype=bool)
@@ -320,8 +328,8 @@ class Adaptation:
             if burden.memory is not None and site < self.sites:
                 self.memory[site] = burden.memory
         self._epochs, self._seconds = self._epochs + 1, seconds
-        if self._epochs <= WARM_UP:
-            return
+        if self._epochs <= WARM_UP or orders.sites != self.sites:
+            return  # nor does one that ran on another number of sites than there are from now on
         for number, level in self._levels.items():
             sample = _sample(orders, report, number, level.homes)
             if sample is not None:

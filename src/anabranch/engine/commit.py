@@ -86,6 +86,8 @@ class Checkpoint:
         self.adaptation = Adaptation(
             plan, options.settings, options.sites, self.manifest, self.maps
         )
+        # The manifest of an epoch may have pins that were made while it ran, with other maps
+        self.maps = self.adaptation.keep_pins(self.maps)
         self._lane_values: dict[str, dict[int, int]] = {}
         self.changing_maps = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -152,7 +154,7 @@ class Checkpoint:
             if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
-            wanted = make(group, self.maps, sites)
+            wanted = self.adaptation.keep_pins(make(group, self.maps, sites))
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
             spans = ((self.maps[home].span, wanted[home].span) for home in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
@@ -217,7 +219,7 @@ class Checkpoint:
         maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
-        self.maps = maps
+        self.maps = self.adaptation.keep_pins(maps)
 
     def _act(self, actions: Sequence[Action]) -> None:
         far = isinstance(self.store.place, RemotePlace)

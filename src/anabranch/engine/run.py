@@ -191,12 +191,19 @@ class Run:
         known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
         alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
-        if not alike or max(partition_map.sites) >= self.sites:
-            raise RunError(
-                f"The new map of '{subquery}' must have {known.slots} slots on at most "
-                f"{self.sites} sites: make it of run.partition_map('{subquery}')."
-            )
         with self._checkpoint.changing_maps:
+            if not alike or max(partition_map.sites) >= self.sites:
+                raise RunError(
+                    f"The new map of '{subquery}' must have {known.slots} slots on at most "
+                    f"{self.sites} sites: make it of run.partition_map('{subquery}')."
+                )
+            for start, site in self.pins.get(home, {}).items():
+                owner = partition_map.sites[partition_map.partition_at(start)]
+                if start not in partition_map.starts or (owner != site < self.sites):
+                    raise RunError(
+                        f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
+                        f"to site {site}: unpin it first, or leave it there."
+                    )
             self._checkpoint.by_hand.add(home)
             self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
 
@@ -204,6 +211,19 @@ class Run:
     def sites(self) -> int:
         """How many sites the next epoch has."""
         return self._checkpoint.sites
+
+    @property
+    def pins(self) -> dict[str, dict[int, int]]:
+        """The sites that partitions are pinned to: by exchange and first slot."""
+        found: dict[str, dict[int, int]] = {}
+        for (home, start), site in list(self._checkpoint.adaptation.pins.items()):
+            found.setdefault(home, {})[start] = site
+        return found
+
+    @property
+    def paused(self) -> list[tuple[str, int]]:
+        """The partitions whose rows wait until `resume`: their exchanges and first slots."""
+        return sorted(self._checkpoint.adaptation.stopped)
 
     def history(self) -> list[dict[str, Any]]:
         """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
@@ -224,6 +244,12 @@ class Run:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""
         with self._checkpoint.changing_maps:
             move = self._move(subquery, partition, site, "asked for")
+            pinned = self._checkpoint.adaptation.pins.get(move.subject, site)
+            if pinned != site:
+                raise RunError(
+                    f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
+                    "or pin it to another site."
+                )
             self._checkpoint.by_request([move])
 
     def pin(self, subquery: str, partition: int, site: int) -> None:
@@ -294,7 +320,8 @@ class Run:
                     f"{sites} sites were asked for, but there are only {fewest} partitions to share: "
                     f"start with a larger partitions_per_site, or ask for at most {fewest} sites."
                 )
-            gone = [s for s in self._checkpoint.adaptation.pins.values() if s >= sites]
+            pins = self._checkpoint.adaptation.pins.values()
+            gone = [site for site in pins if sites <= site < self.sites]
             if gone:
                 raise RunError(
                     f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
@@ -439,6 +466,9 @@ class Run:
         self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
+        with self._checkpoint.changing_maps:
+            # Together: a map for more sites than take part would lose the rows of the others
+            sites, maps = self.sites, self._checkpoint.maps
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
         waiting = self._checkpoint.holding(epoch, ended or flush)
@@ -448,8 +478,8 @@ class Run:
             attempt=attempt,
             plan=self.plan,
             root=options.root,
-            sites=self.sites,
-            maps=self._checkpoint.maps,
+            sites=sites,
+            maps=maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
             newest={name: record.newest for name, record in manifest.streams.items()},

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
+from anabranch.engine.epoch import Burden
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
@@ -52,6 +54,21 @@ class Leg:
 
 
 @dataclass(frozen=True)
+class Scene:
+    """A run at one step of an epoch, as a watcher sees it."""
+
+    run: Run
+    step: str
+    epoch: int
+    folder: Path
+    """Its checkpoint."""
+    outcome: Outcome
+
+
+Watcher = Callable[[Scene], None]
+
+
+@dataclass(frozen=True)
 class Trial:
     """How a case is to be run."""
 
@@ -61,18 +78,27 @@ class Trial:
     """The seed of the partition maps, a new one each epoch; None to leave them."""
     close: bool = True
     """Whether all windows are closed in the end."""
+    by_epoch: bool = True
+    """Whether the results of every epoch are compared, or all together: rows that wait come later."""
+    burdens: Callable[[int], Mapping[int, Burden]] | None = None
+    """What weighs on the sites, see `faults.py`."""
+    watchers: Sequence[Watcher] = ()
+    """Called at every step of every epoch, before a leg ends there: to meddle with the run or check it."""
 
 
 @dataclass
 class Outcome:
     """What a trial gave: the rows of every epoch, and what was seen on the way."""
 
-    sinks: dict[str, MemorySink]
+    sinks: dict[str, MemorySink] = field(default_factory=dict)
     progress: list[dict[str, Any]] = field(default_factory=list)
     manifests: list[Manifest] = field(default_factory=list)
     """One for each epoch that was committed, in order."""
     moved: int = 0
     """Slots that changed their site."""
+    crashes: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    """The decisions of all legs."""
 
     def tiers(self) -> set[int]:
         """The tiers of all segments there ever were; above 0 are those that compaction wrote."""
@@ -109,36 +135,53 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
     return Trial(tuple(legs), settings, moves, close=not chooser.flag(0.1))
 
 
-def check(case: Case, trial: Trial, make_session: SessionMaker | None = None) -> Outcome:
-    """Runs the case and compares the results of every epoch, and the late rows, with the oracle's."""
-    outcome = run_trial(case, trial, make_session or Session.in_process)
+def check(
+    case: Case,
+    trial: Trial,
+    make_session: SessionMaker | None = None,
+    outcome: Outcome | None = None,
+) -> Outcome:
+    """Runs the case and compares the results of every epoch, and the late rows, with the oracle's.
+
+    What is seen on the way goes to `outcome`, if one is given: it is there even when the trial fails.
+    """
+    outcome = run_trial(case, trial, make_session or Session.in_process, outcome)
     lateness = {name: late * case.clock.factor for name, late in case.lateness.items()}
     oracle = Oracle(case.queries, case.frames, lateness, ended=trial.close, user=USER_SQL)
     for query, sink in outcome.sinks.items():
-        oracle.check(query, sink.epochs)
+        oracle.check(query, sink.epochs if trial.by_epoch else _rows(case, query, sink))
     late = {name: record.late for name, record in outcome.manifests[-1].streams.items()}
     assert late == oracle.late, f"late rows: got {late}, expected {oracle.late}"
     return outcome
 
 
-def run_trial(case: Case, trial: Trial, make_session: SessionMaker) -> Outcome:
+def _rows(case: Case, query: str, sink: MemorySink) -> pl.DataFrame:
+    rows = sink.rows()
+    return rows if rows.width else pl.DataFrame(schema=case.queries[query].node.schema)
+
+
+def run_trial(
+    case: Case, trial: Trial, make_session: SessionMaker, outcome: Outcome | None = None
+) -> Outcome:
     """Runs a case through all legs of a trial, from one checkpoint."""
     # What waits for a slow site comes in a later epoch: right, but not what is compared here
     usual = {"fsync": False, "allow_unbounded_state": True, "skew_buffer": "none"}
     settings = Settings(**{**usual, **trial.settings})
-    outcome = Outcome({query: MemorySink() for query in case.queries})
+    outcome = outcome or Outcome()
+    outcome.sinks = {query: MemorySink() for query in case.queries}
     moves = None if trial.moves is None else random.Random(trial.moves)
     with tempfile.TemporaryDirectory(prefix="anabranch-trial-") as folder:
         for number, leg in enumerate(trial.legs):
             session = make_session(leg.sites, settings)
             register(session, case)
-            hook = _Hook(leg, Path(folder), moves, outcome)
+            hook = _Hook(leg, Path(folder), moves, outcome, trial.watchers)
             last = number == len(trial.legs) - 1
             run = session.start(
                 sinks=outcome.sinks,
                 checkpoint=folder,
                 at_end="close" if last and trial.close else "keep",
                 on_step=hook,
+                burdens=trial.burdens,
             )
             hook.attach(run)
             try:
@@ -146,6 +189,9 @@ def run_trial(case: Case, trial: Trial, make_session: SessionMaker) -> Outcome:
             except RunError as error:
                 if not isinstance(error.__cause__, Crash):
                     raise
+                outcome.crashes += 1
+            finally:
+                outcome.history += run.history()
             outcome.progress += run.recent_progress
     return outcome
 
@@ -167,6 +213,7 @@ class _Hook:
     folder: Path
     moves: random.Random | None
     outcome: Outcome
+    watchers: Sequence[Watcher] = ()
     _run: Run | None = None
     _attached: threading.Event = field(default_factory=threading.Event)
     _before: dict[str, PartitionMap] = field(default_factory=dict)
@@ -184,6 +231,8 @@ class _Hook:
         if step == "after-commit":
             path = self.folder / "manifests" / f"{epoch:012d}.json"
             self.outcome.manifests.append(decode(path.read_bytes(), str(path)))
+        for watch in self.watchers:
+            watch(Scene(self._run, step, epoch, self.folder, self.outcome))
         if epoch == self.leg.epoch:
             if self.leg.step == "stop" and step == "after-publish":
                 self._run.stop()

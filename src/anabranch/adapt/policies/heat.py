@@ -40,6 +40,7 @@ def propose_heat(
     if alive < 2 or total <= 0:
         return
     fair = total / alive
+    # Half of a partition that must stay could leave
     hot = (known.work > HOT * fair) & ~known.fixed
     for at in np.flatnonzero(hot).tolist():
         start, heat = int(known.start[at]), known.work[at] / fair

@@ -1,0 +1,95 @@
+"""What holds of every run after every epoch, whatever moved: checked by every chaos seed.
+
+Every slot of every exchange has one owner, which is one of the sites; what the manifest names lies in slots
+that exist, and is there; what is pinned is where it was pinned to, unless that site is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from anabranch.engine.run import Run
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.manifest import Manifest
+from anabranch.testing.trial import Scene
+
+
+def check_invariants(scene: Scene) -> None:
+    """A watcher for trials; raises AssertionError where something does not hold."""
+    where = f"epoch {scene.epoch}, {scene.step}"
+    if scene.step == "before-tasks":
+        check_run(scene.run, where)
+    elif scene.step == "after-commit":
+        committed = scene.outcome.manifests
+        check_manifest(committed[-1], scene.folder, where)
+        if len(committed) > 1:
+            check_successor(committed[-2], committed[-1], where)
+
+
+def check_run(run: Run, where: str) -> None:
+    """What holds when the tasks of an epoch are about to begin."""
+    maps = {home: run.partition_map(home) for home in run.plan.homes}
+    for home, known in maps.items():
+        check_owners(known, run.sites, f"{where}: exchange '{home}'")
+    check_pins(maps, run.pins, run.sites, where)
+
+
+def check_owners(known: PartitionMap, sites: int, where: str) -> None:
+    """Every slot belongs to exactly one of the sites."""
+    owners = np.zeros(known.slots, dtype=int)
+    for site in range(sites):
+        for first, end in known.owned_by(site):
+            owners[first:end] += 1
+    wrong = np.flatnonzero(owners != 1).tolist()
+    assert not wrong, f"{where}: slot {wrong[0]} has {owners[wrong[0]]} owners among {sites} sites"
+
+
+def check_pins(
+    maps: Mapping[str, PartitionMap], pins: Mapping[str, Mapping[int, int]], sites: int, where: str
+) -> None:
+    """What is pinned begins where it began, and is on its site if there is such a one."""
+    for home, pinned in pins.items():
+        known = maps[home]
+        for start, site in pinned.items():
+            assert start in known.starts, f"{where}: pinned partition {home}/{start} is no more"
+            owner = known.sites[known.partition_at(start)]
+            assert owner == site or site >= sites, (
+                f"{where}: partition {home}/{start} is pinned to site {site}, but is on {owner}"
+            )
+
+
+def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
+    """The maps of a manifest are whole, and its segments are in known slots and there."""
+    for name, record in manifest.subqueries.items():
+        known = record.map()
+        check_owners(known, manifest.sites, f"{where}: subquery '{name}'")
+        for ref in record.segments:
+            told = f"{where}: segment {ref.file}"
+            assert ref.live, f"{told} has no slots left"
+            assert ref.live[0][0] >= 0, f"{told} is before the first slot: {ref.live}"
+            assert ref.live[-1][1] <= known.slots, (
+                f"{told} is beyond slot {known.slots}: {ref.live}"
+            )
+            assert all(first < end for first, end in ref.live), f"{told} has {ref.live}"
+            assert all(a[1] <= b[0] for a, b in pairwise(ref.live)), f"{told} has {ref.live}"
+            assert (folder / ref.file).exists(), f"{told} is not there"
+    for held in manifest.held:
+        told, known = (
+            f"{where}: rows that wait in {held.file}",
+            manifest.subqueries[held.home].map(),
+        )
+        assert all(0 <= a < b <= known.slots for a, b in held.slots), f"{told} have {held.slots}"
+        assert (folder / held.file).exists(), f"{told} are not there"
+
+
+def check_successor(before: Manifest, after: Manifest, where: str) -> None:
+    """Epochs follow each other, and the slots of an exchange are what they were: only maps change."""
+    assert after.epoch == before.epoch + 1, f"{where}: comes after epoch {before.epoch}"
+    for name, record in after.subqueries.items():
+        known = before.subqueries.get(name)
+        if known is not None:
+            assert record.slots == known.slots, f"{where}: '{name}' had {known.slots} slots"
