@@ -244,5 +244,6 @@ def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
     made.rows, made.cost = spread(known.rows), known.cost
     made.rows_out, made.seconds = known.rows_out, known.seconds
     if len(known.shares.mean) == len(known.starts):
-        made.shares = Smoothed(spread(known.shares.mean), spread(known.shares.deviation))
+        shares = known.shares
+        made.shares = Smoothed(spread(shares.mean), spread(shares.deviation), np.ones(count))
     return made

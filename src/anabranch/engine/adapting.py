@@ -119,7 +119,7 @@ class Adaptation:
         self.sites = sites
         self.alive = np.ones(sites, dtype=bool)
         self.memory = self._room(sites)
-        self._hashed = {
+        self.scatterable = {
             home: maps[home].hashed for home in maps if _can_scatter(plan, home) and sites > 1
         }
         """The slots of exchanges whose hot keys can be scattered."""
@@ -172,7 +172,7 @@ class Adaptation:
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
         combines = {part.home for part in self._plan.subqueries.values() if part.combines}
-        return propose_heat(view, tuning, self._base, combines, self._hashed)
+        return propose_heat(view, tuning, self._base, combines, self.scatterable)
 
     def _limits(self) -> Limits:
         # Flux's own rules know no return
@@ -261,6 +261,16 @@ class Adaptation:
             Scattered(action.slot, known.slots, grid.bands)
         )
         return known.with_cells(action.sites)
+
+    def full_slots(self, home: str) -> list[int]:
+        """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
+        for level in self._levels.values():
+            view = level.view
+            if view is not None and home in view.exchanges:
+                known = view.partitions
+                own = (known.exchange == view.exchanges.index(home)) & (known.rows_in > 0)
+                return [int(slot) for slot in known.peak_at[own]]
+        return []
 
     def take_scattering(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
         """What is scattered in this epoch; not while anything of its exchange waits."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anabranch.adapt.actions import Condense, Scatter
 from anabranch.engine.run import Run
 from anabranch.plan.subquery import IN_GRID
 from anabranch.routing.partition_map import PartitionMap
@@ -100,11 +101,12 @@ def scatter(it: Meddling) -> None:
     home = it.home()
     if not home or it.run.pins.get(home):
         return
-    slots, sites = it.run.partition_map(home).slots, it.run.sites
+    known, sites = it.run.partition_map(home), it.run.sites
+    slots = known.slots
     few = [it.site() for _ in range(it.draw.choice([1, 2, sites]))]
     cuts = it.draw.sample(range(1, slots), min(slots - 1, it.draw.choice([0, 1, 7, 40])))
     owners = tuple(it.draw.choice(few) for _ in range(len(cuts) + 1))
-    it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots))
+    it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots, known.cells))
 
 
 def pin(it: Meddling) -> None:
@@ -155,11 +157,37 @@ def resume(it: Meddling) -> None:
         it.run.resume(*it.draw.choice(paused))
 
 
+def condense(it: Meddling) -> None:
+    """Slots are taken to have hot keys: senders sub-aggregate their rows."""
+    adaptation = it.run._checkpoint.adaptation
+    home = it.home()
+    if home and (full := adaptation.full_slots(home)):
+        actions = [
+            Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
+        ]
+        it.run._checkpoint.by_request(actions)
+        it.counts["condensed"] += len(actions)
+
+
+def spread_out(it: Meddling) -> None:
+    """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
+    adaptation = it.run._checkpoint.adaptation
+    home = it.draw.choice([*adaptation.scatterable, None])
+    if home and (full := adaptation.full_slots(home)):
+        sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
+        slot = it.draw.choice(full)
+        if slot < adaptation.scatterable[home]:
+            it.run._checkpoint.by_request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+            it.counts["scattered"] += 1
+
+
 HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)
 """Those after which rows wait before an exchange, so that results come in later epochs."""
 BY_MAP: tuple[Disturbance, ...] = (move_many, split, merge, scatter)
 """Those that give an exchange another map, with which it is out of the controller's hands."""
-DISTURBANCES: tuple[Disturbance, ...] = (*BY_MAP, move, pin, unpin, rebalance, resize)
+DISTURBANCES: tuple[Disturbance, ...] = (
+    *BY_MAP, move, pin, unpin, rebalance, resize, condense, spread_out, spread_out,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
