@@ -16,6 +16,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from flux_figures import draw_flux
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -28,7 +29,8 @@ def result(benchmark: str) -> dict[str, Any]:
     path = RESULTS / f"{benchmark}.json"
     if not path.exists():
         print(f"{path} is missing: running the benchmark, this takes minutes", file=sys.stderr)
-        command = [sys.executable, "-m", "anabranch.bench", benchmark, "--save", str(RESULTS)]
+        room = ["anabranch", "simulate"] if benchmark == "flux" else ["anabranch.bench"]
+        command = [sys.executable, "-m", *room, benchmark, "--save", str(RESULTS)]
         subprocess.run(command, check=True)
     loaded: dict[str, Any] = json.loads(path.read_text())
     return loaded
@@ -212,6 +214,77 @@ def draw_theta(found: dict[str, Any]) -> plt.Figure:
     return figure
 
 
+MODES = {"static": SPARK, "adaptive": OURS, "ideal": "#9fb8ad"}
+TROUBLES = {
+    "one_slow": "one slow",
+    "two_slow": "two slow",
+    "four_slow": "four slow",
+    "skew_80_20": "80/20",
+    "drift": "drifting\nZipf",
+}
+
+
+def _quick(found: dict[str, Any]) -> str:
+    return " (quick run: not results)" if found["quick"] else ""
+
+
+def draw_balance(found: dict[str, Any]) -> plt.Figure:
+    """Rates of static, adaptive and ideal maps, and the rate by epoch when one site becomes slow."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    for shift, (mode, colour) in zip((-0.27, 0, 0.27), MODES.items(), strict=True):
+        rates = [found[name][mode]["rows_per_s"] / 1e3 for name in TROUBLES]
+        places = [place + shift for place in range(len(rates))]
+        left.bar(places, rates, 0.25, color=colour, label=mode)
+        times = found["one_slow"][mode]["epoch_ms"][1:]
+        line = [found["rows_per_epoch"] / milliseconds for milliseconds in times]
+        right.plot(range(1, len(line) + 1), line, "o-", markersize=3, color=colour, label=mode)
+    right.axvline(found["slow_from"] - 0.5, color="grey", linewidth=1, linestyle="--")
+    left.set_xticks(range(len(TROUBLES)), TROUBLES.values(), fontsize=8)
+    left.set_ylabel("thousand rows/s")
+    right.set_ylabel("thousand rows/s")
+    right.set_xlabel("epoch; one site is slow from the dashed line on")
+    right.set_ylim(bottom=0)
+    left.set_ylim(
+        top=1.25 * max(found[name][m]["rows_per_s"] / 1e3 for name in TROUBLES for m in MODES)
+    )
+    left.legend(frameon=False, fontsize=8, ncols=3, loc="upper center")
+    left.set_title(
+        f"{found['sites']} sites, 45 µs a row, {found['rows_per_epoch']:,} rows an epoch",
+        fontsize=9,
+    )
+    right.set_title(f"One of them slowed 2.3 times{_quick(found)}", fontsize=9)
+    return figure
+
+
+def draw_skew(found: dict[str, Any]) -> plt.Figure:
+    """Rates with skewed keys on real cores, and how uneven the sites were; whiskers are the extremes."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    names = {"w4": "W4", "w4_raw": "W4 raw", "join": "join"}
+    cases = [(work, sites) for work in names for sites in found[work]]
+    for shift, mode in ((-0.2, "static"), (0.2, "adaptive")):
+        for place, (work, sites) in enumerate(cases):
+            seen, label = found[work][sites][mode], mode if place == 0 else None
+            rate = seen["rows_per_s"]
+            reach = [[rate["median"] - rate["least"]], [rate["most"] - rate["median"]]]
+            left.bar(place + shift, rate["median"] / 1e6, 0.38, color=MODES[mode], label=label)
+            left.errorbar(
+                place + shift, rate["median"] / 1e6, [[x / 1e6 for x in end] for end in reach],
+                color="black", linewidth=1, capsize=3,
+            )  # fmt: skip
+            right.bar(place + shift, seen["busiest_busy"], 0.38, color=MODES[mode], label=label)
+    right.axhline(1, color="grey", linewidth=1, linestyle="--")
+    left.set_ylabel("million rows/s")
+    right.set_ylabel("busiest site's time / mean")
+    for axes in (left, right):
+        ticks = [f"{names[work]}\n{sites} sites" for work, sites in cases]
+        axes.set_xticks(range(len(cases)), ticks, fontsize=7)
+    left.margins(y=0.15)
+    left.legend(frameon=False, fontsize=8)
+    left.set_title("Skewed keys, two cores; raw: without sub-aggregates", fontsize=9)
+    right.set_title(f"How uneven the sites are{_quick(found)}", fontsize=9)
+    return figure
+
+
 def main() -> None:
     FIGURES.mkdir(parents=True, exist_ok=True)
     for name, benchmark, draw in (
@@ -223,6 +296,9 @@ def main() -> None:
         ("partitioning", "partitioning", draw_partitioning),
         ("strategies", "strategies", draw_strategies),
         ("theta", "theta", draw_theta),
+        ("flux", "flux", draw_flux),
+        ("balance", "balance", draw_balance),
+        ("skew", "skew", draw_skew),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

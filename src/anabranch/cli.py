@@ -1,4 +1,4 @@
-"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `bench`, `version`.
+"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `bench`, `simulate`, `version`.
 
 Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
 paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
@@ -30,6 +30,7 @@ from anabranch.observe.watch import JsonView, LineView, SilentView, View, interr
 from anabranch.plan.draw import draw_svg
 from anabranch.plan.explain import explain_text
 from anabranch.session import Session
+from anabranch.simulate.cli import app as simulate_app
 
 if TYPE_CHECKING:
     from anabranch.spec import Spec
@@ -91,6 +92,7 @@ if find_spec("anabranch.bench.cli") is not None:
     from anabranch.bench.cli import app as bench_app
 
     app.add_typer(bench_app, name="bench")
+app.add_typer(simulate_app, name="simulate")
 
 
 @app.callback()

@@ -7,21 +7,27 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from rich.console import Console
 
-from anabranch.bench import aggregate, join, join_growth, join_series
+from anabranch.bench import aggregate, balance, balance_runs, join, join_growth, join_series
+from anabranch.bench.balance_runs import Course, Input, Scenario
 from anabranch.bench.data import Events, w1
 from anabranch.bench.jobs import Answer, Epoch, Job, Ours, Outcome, Reference, results_of, steady
 from anabranch.bench.join_oracle import digest_of_join, digest_of_results, join_text
 from anabranch.bench.measure import Peak, percentile, spread
 from anabranch.bench.oracle import Oracle
+from anabranch.bench.placement import busiest_over_even, loads_of, place_by_load
 from anabranch.bench.report import show
 from anabranch.bench.result import Bar
 from anabranch.bench.state_growth import MEASURED, SETTLING, SIZES, course
 from anabranch.bench.steps import Steps, silent
+from anabranch.engine import local
+from anabranch.routing.partition_map import even_map, slots_for
 
 quick_run = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
@@ -124,6 +130,102 @@ class TestQuickRuns:
         for name in ("subquery", "query", "operator"):
             shares = [found[name][f"{kind}_share"] for kind in ("work", "exchange", "idle")]
             assert sum(shares) == pytest.approx(1, abs=0.1)
+
+    @pytest.mark.soak
+    def test_balance_runs_every_scenario_three_ways(self) -> None:
+        found = bench("balance")
+        assert found["equal"] is True
+        for name in balance.SCENARIOS:
+            assert found[name]["adaptive_over_static"] > 0
+            assert found[name]["adaptive_over_ideal"] > 0
+            assert found[name]["static"]["moved"] == found[name]["ideal"]["moved"] == 0
+            assert found[name]["ideal_rest"] < 1.05 < found[name]["most_by_moving"]
+        assert found["one_slow"]["adaptive"]["moved"] > 0
+        assert len(found["idle"]["by_pairs"]) == 1
+        assert {bar["name"] for bar in found["bars"]} >= {
+            "one_slow.adaptive_over_static", "drift.adaptive_over_ideal", "idle_cost",
+            "move_p99_ratio",
+        }  # fmt: skip
+
+    @pytest.mark.soak
+    def test_skew_compares_adaptive_with_static(self) -> None:
+        found = bench("skew")
+        assert found["equal"] is True
+        for work in ("w4", "w4_raw", "join"):
+            for sites in ("2", "4"):
+                assert found[work][sites]["ratio"] > 0
+                assert found[work][sites]["static"]["moved"] == 0
+        assert found["join"]["2"]["static"]["busiest_rows"] > 1.1
+
+
+class TestPlacement:
+    """The ideal of `bench balance` must be one."""
+
+    def test_a_slow_site_gets_as_much_less(self) -> None:
+        random = np.random.default_rng(0)
+        loads, slowness = random.integers(50, 150, 256), np.array([2.0, 1.0, 1.0, 1.0])
+        first = np.repeat(np.arange(4), 64).tolist()
+        placed = place_by_load(loads, first, slowness)
+        assert busiest_over_even(loads, first, slowness) > 1.6
+        assert busiest_over_even(loads, placed, slowness) < 1.01
+        moved = [at for at in range(256) if placed[at] != first[at]]
+        assert len(moved) < 48
+        assert sum(first[at] == 0 for at in moved) > 30
+
+    @pytest.mark.parametrize("kind", ["80/20", "drift"])
+    def test_skewed_keys_can_be_placed_evenly(self, kind: str, tmp_path: Path) -> None:
+        data = balance_runs.write(tmp_path / "data", kind, 20_000, 8)
+        even = np.ones(8)
+        first = even_map(256, 8, slots_for(256))
+        for epoch in (0, 4):
+            loads = loads_of(data.keys(epoch), first)
+            assert loads.sum() == 20_000 * (4 if kind == "drift" else 8)
+            assert busiest_over_even(loads, first.sites, even) > 1.3
+            assert busiest_over_even(loads, place_by_load(loads, first.sites, even), even) < 1.05
+
+    def test_80_20_is_what_it_says(self, tmp_path: Path) -> None:
+        counts = balance_runs.write(tmp_path / "data", "80/20", 50_000, 1).keys(0).value_counts()
+        hot = counts.filter(counts["k"] < balance_runs.HOT)
+        assert hot["count"].sum() == pytest.approx(40_000, rel=0.02)
+        assert (hot.height, counts.height) == (
+            balance_runs.HOT,
+            balance_runs.HOT + balance_runs.COLD,
+        )
+
+
+class TestBalanceFlow:
+    """The whole benchmark with canned runs: the figures are made of the right epochs."""
+
+    @pytest.mark.parametrize("quick", [False, True])
+    def test_figures_are_of_the_epochs_that_count(
+        self, quick: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def run(spark: object, scenario: Scenario, mode: str, data: Input) -> Course:
+            settled = {"static": 2000.0, "adaptive": 1000.0, "ideal": 900.0}[mode]
+            trouble = bool(scenario.slow) or scenario.keys != "uniform"
+            ms = [9000.0, 1000.0, 1000.0, 1000.0, 2000.0]
+            ms += [settled if trouble else 1000.0] * (data.epochs - 5)
+            moved = [0] * data.epochs
+            if mode == "adaptive" and trouble:
+                moved[4] = 3
+                ms[5] = 1200.0
+            return Course([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
+
+        monkeypatch.setattr(balance, "run_one", run)
+        monkeypatch.setattr(balance, "ROWS", 2000)
+        monkeypatch.setattr(balance, "QUICK_ROWS", 2000)
+        monkeypatch.setattr(local, "local_spark", lambda master: SimpleNamespace(stop=lambda: None))
+        heard: list[tuple[int, int]] = []
+        steps = Steps(lambda what, done, total: heard.append((done, total)))
+        result = balance.run_balance(quick, steps)
+        found = json.loads(json.dumps(result.plain()))
+        assert heard[-1][0] + 1 == heard[-1][1] == len(heard)
+        assert found["one_slow"]["adaptive_over_static"] == 2.0
+        assert found["one_slow"]["adaptive_over_ideal"] == 0.9
+        assert found["idle_cost"] == 0.0
+        assert found["move_p99_ratio"] == 1.2
+        assert found["moves"]["epochs"] == len(balance.SCENARIOS)
+        show(result, Console(quiet=True))
 
 
 class TestOracle:

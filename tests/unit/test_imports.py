@@ -8,7 +8,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
     "errors", "settings", "language", "partitioning", "routing", "state", "operators", "plan",
-    "sources", "sinks", "adapt", "engine", "choosing", "planning", "session",
+    "sources", "sinks", "adapt", "simulate", "engine", "choosing", "planning", "session",
 )  # fmt: skip
 SPARK = ("engine/spark.py", "engine/local.py", "sources/spark.py", "sinks/spark.py")
 

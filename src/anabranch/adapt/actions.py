@@ -42,6 +42,21 @@ class Merge(Action):
     """The first slot of the one after it."""
 
 
+@dataclass(frozen=True)
+class Condense(Action):
+    """Sub-aggregate the rows of a slot before they are sent: it has a hot key."""
+
+    slot: int
+
+
+@dataclass(frozen=True)
+class Scatter(Action):
+    """Let the rows of a join's hot slot meet in a small grid of cells, one on each of these sites."""
+
+    slot: int
+    sites: tuple[int, ...]
+
+
 def words(action: Action) -> str:
     """The action as a person would say it.
 
@@ -53,5 +68,10 @@ def words(action: Action) -> str:
         return f"move {name} from site {action.source} to {action.target}"
     if isinstance(action, Split):
         return f"split {name} at {action.at}"
+    if isinstance(action, Condense):
+        return f"sub-aggregate slot {action.slot} of {action.exchange} before it is sent"
+    if isinstance(action, Scatter):
+        sites = ", ".join(map(str, action.sites))
+        return f"scatter slot {action.slot} of {action.exchange} over cells on sites {sites}"
     assert isinstance(action, Merge)
     return f"merge {name} with {action.exchange}/{action.other}"

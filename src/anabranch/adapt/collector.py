@@ -186,7 +186,8 @@ class Collector:
             least = min(self._busy[idle].min(), self._busy[telling].min()) / max(1, self.epochs)
             self._fixed = least if self._fixed == 0 else 0.5 * (self._fixed + least)
         found = self._shrunk(nominal, telling)
-        return self._slowness.add(found, telling)
+        self._slowness.add(found, telling)
+        return self._slowness.told_apart()
 
     def _shrunk(self, nominal: np.ndarray, telling: np.ndarray) -> np.ndarray:
         """The slowness of each site, closer to the mean the less its time goes beyond what is fixed."""

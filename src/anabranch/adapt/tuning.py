@@ -14,13 +14,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-LEAST_IMBALANCE, MOST_IMBALANCE = 1.03, 1.5
+LEAST_IMBALANCE, MOST_IMBALANCE = 1.02, 1.5
 LEAST_MARGIN, MOST_MARGIN = 0.02, 0.5
-TRUSTED = 0.05
-"""An error of what was expected, relative to the mean utilisation, that does not matter."""
+UNKNOWN = 0.05
+"""The error that is assumed before anything has been expected."""
+TRUSTED = 0.015
+"""An error of what was expected, relative to the utilisations, that does not matter."""
+CHANGED = 0.5
+"""An error that no noise explains: the world has changed, which says nothing about how to measure it."""
 SLOWER, FASTER = 1.6, 0.8
 """Factors for the time of collection when expectations were wrong, and when they were met."""
-RECENCY = 0.25
+RECENCY = 0.5
 """The weight of the newest round in the error."""
 
 
@@ -55,7 +59,7 @@ def fixed(least: float, imbalance: float = 1.2, utilisation: float = 0.9) -> Tun
 
 def by_itself(least: float, most: float) -> Tuning:
     """Collection between two lengths and thresholds that follow the error of expectations."""
-    return _trusting(Tuning(least, least, most, utilisation=1.0, itself=True), 0.0, 2)
+    return _trusting(Tuning(least, least, most, utilisation=1.0, itself=True), UNKNOWN, 2)
 
 
 def after_round(tuning: Tuning, moving: float, error: float | None, sites: int) -> Tuning:
@@ -67,34 +71,38 @@ def after_round(tuning: Tuning, moving: float, error: float | None, sites: int) 
     if not tuning.itself:
         collect = moving if moving > 0 else tuning.collect / 2
         return replace(tuning, collect=max(collect, tuning.least))
-    if error is None:
-        return replace(tuning, collect=min(max(tuning.collect, moving), tuning.most))
+    if error is None or error > CHANGED:
+        return tuning
     known = error if tuning.error == 0 else tuning.error + RECENCY * (error - tuning.error)
     factor = SLOWER if known > TRUSTED else FASTER
-    collect = min(max(tuning.collect * factor, moving, tuning.least), tuning.most)
+    collect = min(max(tuning.collect * factor, tuning.least), tuning.most)
     return _trusting(replace(tuning, collect=collect), known, sites)
 
 
 def _trusting(tuning: Tuning, error: float, sites: int) -> Tuning:
     """The thresholds for expectations that are off by this much."""
     # Of so many sites that differ by chance alone, the extreme ones are this many deviations apart
-    spread = error * math.sqrt(2 * math.log(max(2, sites)))
-    imbalance = min(max(1 + spread / 2, LEAST_IMBALANCE), MOST_IMBALANCE)
+    spread = 2 * error * math.sqrt(2 * math.log(max(2, sites)))
+    imbalance = min(max(1 + spread, LEAST_IMBALANCE), MOST_IMBALANCE)
     return replace(
-        tuning, error=error, imbalance=imbalance, begin=1 + 1.5 * (imbalance - 1),
+        tuning, error=error, imbalance=imbalance, begin=1 + 2 * (imbalance - 1),
         margin=min(max(error, LEAST_MARGIN), MOST_MARGIN),
     )  # fmt: skip
 
 
 def surprise(expected: np.ndarray, measured: np.ndarray) -> float:
-    """How far measured utilisations are off from expected ones, relative to their mean.
+    """How far measured utilisations are off from expected ones, relative to their size.
 
-    Only the shares count: that all sites have more or less to do is no error.
+    Only the shares count: that all sites have more or less to do is no error. Where one site has most of
+    the work, its error counts, not what the others have beside it: so sizes are root mean squares.
 
     >>> surprise(np.array([1.0, 1.0]), np.array([0.5, 0.5]))
     0.0
     """
     if not expected.sum() or not measured.sum():
         return 0.0
-    off = expected / expected.mean() - measured / measured.mean()
-    return float(np.sqrt(np.mean(off * off)))
+    return _size(expected / _size(expected) - measured / _size(measured))
+
+
+def _size(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values * values)))

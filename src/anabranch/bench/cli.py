@@ -15,11 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from anabranch.bench.aggregate import run_aggregate
+from anabranch.bench.balance import run_balance
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
+from anabranch.bench.skew import run_skew
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.steps import Steps, silent
 from anabranch.bench.strategies import run_strategies
@@ -41,6 +43,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "theta": run_theta,
+    "balance": run_balance,
+    "skew": run_skew,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -98,6 +102,18 @@ def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None)
 def theta(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Joins without equal keys in grids of 1 to 6 sites (about 5 minutes)."""
     _finish(_measure(["theta"], quick, save), as_json)
+
+
+@app.command()
+def balance(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Slowed sites and skewed keys on 8 emulated sites, against the best placement (about 13 minutes)."""
+    _finish(_measure(["balance"], quick, save), as_json)
+
+
+@app.command()
+def skew(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Skewed keys as two real cores feel them, with adaptation and without (about 7 minutes)."""
+    _finish(_measure(["skew"], quick, save), as_json)
 
 
 @app.command("all")

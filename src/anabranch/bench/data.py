@@ -29,23 +29,32 @@ class Packets:
     seconds_per_file: int = 20
     plain: bool = False
     """Written without compression and dictionaries: for many rows that only have to be there."""
+    exponent: float = 0.0
+    """How much more popular some sources are than others, by Zipf's law; 0: not at all."""
 
     @property
     def total(self) -> int:
         return sum(self.rows)
 
     def table(self, number: int) -> pa.Table:
-        """The rows of one file: ordered by time, the keys uniform."""
+        """The rows of one file: ordered by time, the keys uniform unless there is an exponent."""
         random, rows = np.random.default_rng(number), self.rows[number]
         start = number * self.seconds_per_file
         return pa.table(
             {
                 "time": np.sort(random.integers(start, start + self.seconds_per_file, rows)),
-                "srcIP": random.integers(0, self.sources, rows),
+                "srcIP": self._sources(random, rows),
                 "destIP": random.integers(0, DESTINATIONS, rows),
                 "len": random.integers(40, 1500, rows),
             }
         )
+
+    def _sources(self, random: np.random.Generator, rows: int) -> np.ndarray:
+        if not self.exponent:
+            return random.integers(0, self.sources, rows)
+        reached = np.cumsum(np.arange(1, self.sources + 1) ** -self.exponent)
+        found: np.ndarray = np.searchsorted(reached, random.random(rows) * reached[-1])
+        return found
 
     def write(self, folder: Path) -> Iterator[int]:
         """Writes the files and yields the number of each when it is there."""
@@ -59,22 +68,28 @@ class Packets:
 
 @dataclass(frozen=True)
 class Events:
-    """Streams to join, a folder each: `rows` rows in each of `files` files, uniform keys."""
+    """Streams to join, a folder each: `rows` rows in each of `files` files, uniform keys but for one."""
 
     streams: tuple[str, ...]
     rows: int
     files: int
     keys: int
     seconds_per_file: int = 30
+    popular: float = 0.0
+    """The share of the first stream's rows that have key 0."""
 
     def table(self, stream: int, number: int) -> pa.Table:
         """The rows of one file: ordered by time, each file after the one before."""
         random = np.random.default_rng([stream, number])
         start = NOVEMBER_2023 + number * self.seconds_per_file
+        times = np.sort(random.integers(start, start + self.seconds_per_file, self.rows))
+        keys = random.integers(0, self.keys, self.rows)
+        if self.popular and stream == 0:
+            keys[random.random(self.rows) < self.popular] = 0
         return pa.table(
             {
-                "time": np.sort(random.integers(start, start + self.seconds_per_file, self.rows)),
-                "k": random.integers(0, self.keys, self.rows),
+                "time": times,
+                "k": keys,
                 "v": random.integers(0, 1_000_000_000, self.rows),
             }
         )

@@ -31,7 +31,7 @@ def show(result: Result, console: Console) -> None:
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
         "join": _join, "multijoin": _join, "partitioning": _partitioning,
-        "strategies": _strategies, "theta": _theta,
+        "strategies": _strategies, "theta": _theta, "balance": _balance, "skew": _skew,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
@@ -161,6 +161,33 @@ def _theta(figures: dict[str, Any]) -> Iterator[str]:
                 f"({found['spread']['least'] / 1e6:,.0f} to {found['spread']['most'] / 1e6:,.0f}), "
                 f"{found['rows_per_s']:,} rows/s; busiest site {found['most_over_even']:.1%} of an even "
                 f"share, {found['pairs_per_row']:,.0f} pairs for each row it receives"
+            )
+
+
+def _balance(figures: dict[str, Any]) -> Iterator[str]:
+    for name in ("one_slow", "two_slow", "four_slow", "skew_80_20", "drift"):
+        found = figures[name]
+        rates = ", ".join(
+            f"{mode} {found[mode]['rows_per_s']:,}" for mode in ("static", "adaptive", "ideal")
+        )
+        yield (
+            f"{name:10} rows/s: {rates}; adaptive {found['adaptive_over_static']:.2f} times static (at "
+            f"most {found['most_by_moving']:.2f}), {found['adaptive_over_ideal']:.1%} of ideal"
+        )
+    pairs = ", ".join(f"{cost:+.1%}" for cost in figures["idle"]["by_pairs"])
+    yield f"nothing wrong, adaptive against static by pairs of runs: {pairs}"
+    moves = figures["moves"]
+    yield f"{moves['epochs']} epochs under a new map, {moves['steady']} calm ones"
+
+
+def _skew(figures: dict[str, Any]) -> Iterator[str]:
+    for work in ("w4", "w4_raw", "join"):
+        for sites, found in figures[work].items():
+            static, adaptive = found["static"], found["adaptive"]
+            yield (
+                f"{work:6} {sites} sites: ratio {found['ratio']:.2f}; static {_rate(static['rows_per_s'])}, "
+                f"adaptive {_rate(adaptive['rows_per_s'])}; busiest site's time "
+                f"{static['busiest_busy']:.2f} of the mean before, {adaptive['busiest_busy']:.2f} after"
             )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.actions import Action, Move, Scatter
 from anabranch.engine.adapting import Adaptation, apply
 from anabranch.engine.epoch import (
     EpochReport,
@@ -228,6 +228,10 @@ class Checkpoint:
     def _install(self, actions: Sequence[Action]) -> None:
         if actions:
             self.maps = apply(self.maps, actions)
+        for action in actions:
+            if isinstance(action, Scatter):
+                with_cells = self.adaptation.scatter(action, self.maps)
+                self.maps = {**self.maps, action.exchange: with_cells}
         self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
 
     def holding(self, epoch: int, ended: bool) -> Waiting:
@@ -413,6 +417,7 @@ class Checkpoint:
         return SubqueryRecord(
             **mapped(orders.maps[subquery.home]),
             grid=known.grid,
+            scattered=[*known.scattered, *orders.scattering.get(subquery.name, ())],
             segments=live,
             watermark=watermark,
             combine=self._combine(subquery.name, known, orders, report, done),
@@ -514,7 +519,9 @@ def mapped(known: PartitionMap) -> dict[str, Any]:
     """A map as the manifest has it."""
     whole = known.slots == known.partitions
     starts = [] if whole else list(known.starts)
-    return {"sites": list(known.sites), "starts": starts, "slots": known.slots}
+    return {
+        "sites": list(known.sites), "starts": starts, "slots": known.slots, "cells": known.cells,
+    }  # fmt: skip
 
 
 def smoothed(before: float, now: float) -> float:

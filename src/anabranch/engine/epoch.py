@@ -10,7 +10,7 @@ import msgspec
 
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.subquery import Plan
-from anabranch.routing.grid import Grid
+from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.holdback import Holds, least
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
@@ -75,6 +75,12 @@ class Orders:
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
     """The cells of each exchange whose rows meet in a grid."""
+    scattered: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
+    """Slots of each exchange whose rows meet in cells."""
+    scattering: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
+    """Slots whose state goes to cells at the end of this epoch."""
+    hot: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Slots of each exchange with so many rows of few keys that senders sub-aggregate them."""
     holds: Holds = field(default_factory=dict)
     """The slots whose rows wait in this epoch."""
     released: Holds = field(default_factory=dict)

@@ -191,7 +191,8 @@ class Run:
         known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
         with self._checkpoint.changing_maps:
-            if partition_map.slots != known.slots or max(partition_map.sites) >= self.sites:
+            alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
+            if not alike or max(partition_map.sites) >= self.sites:
                 raise RunError(
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
@@ -494,6 +495,13 @@ class Run:
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._checkpoint.grids,
+            hot=self._checkpoint.adaptation.hot(epoch),
+            scattered={
+                name: tuple(record.scattered)
+                for name, record in manifest.subqueries.items()
+                if record.scattered
+            },
+            scattering=self._checkpoint.adaptation.take_scattering(waiting.holds),
             holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,
@@ -510,7 +518,7 @@ class Run:
             if stream.home is not None:
                 known = self._checkpoint.manifest.streams[name].lanes
                 new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                found[name] = place_lanes(known, new, self._checkpoint.maps[stream.home].slots)
+                found[name] = place_lanes(known, new, self._checkpoint.maps[stream.home].hashed)
         return found
 
     def _readers(self, lanes: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str | None], int]:

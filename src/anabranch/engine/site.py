@@ -32,7 +32,7 @@ from anabranch.engine.split import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.frame import Frame, Inlet, concat, unpack
+from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
 from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.partition_map import intersect, slot_of_locator, subtract
 from anabranch.state.group import SiteState
@@ -148,7 +148,7 @@ def _advance(
 ) -> None:  # fmt: skip
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
-    frames = [concat(part) if part else None for part in received]
+    frames = [_gathered(subquery, part) for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
     after = subquery.watermark(reached[subquery.home])
     stretches = list(_stretches(orders, subquery.home, site))
@@ -164,6 +164,15 @@ def _advance(
     if site in orders.burdens:
         orders.burdens[site].wait(done.rows_in, time.perf_counter() - began)
     done.seconds = time.perf_counter() - began
+
+
+def _gathered(subquery: Subquery, received: list[Frame]) -> Frame | None:
+    """All that came to an input; what was not sub-aggregated yet is, if anything was."""
+    kinds = alike(received)
+    if len(kinds) < 2:
+        return kinds[0] if kinds else None
+    operator = subquery.operator
+    return concat([k if operator.is_combined(k) else narrow(operator.combine(k)) for k in kinds])
 
 
 def _stretches(orders: Orders, home: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
@@ -213,14 +222,25 @@ def _remember(
     """Writes what the operator remembers, and merges what has become many."""
     settings, operator = orders.settings, subquery.operator
     name = _namer(orders, subquery.name, site)
+    scattering = [
+        one
+        for one in orders.scattering.get(subquery.name, ())
+        if intersect(state.owned, [(one.slot, one.slot + 1)])
+    ]
+    for one in scattering:
+        for side in range(subquery.inputs):
+            state.scatter(f"in{side}", side, one)
     done.segments += state.write(name, operator.span, settings.fsync)
+    done.masked += masked_as_plain(state.expired)
+    if scattering:
+        return  # what was scattered must not be merged as it was
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = state.compact(
         operator.compact, moment.after, operator.span, settings.compaction_fan, budget, name,
         settings.fsync,
     )  # fmt: skip
     done.segments += merged
-    done.masked += masked_as_plain([*masked, *state.expired])
+    done.masked += masked_as_plain(masked)
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

@@ -29,12 +29,13 @@ from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, StreamPlan, Subquery
 from anabranch.plan.subquery import Path as RowPath
-from anabranch.routing.frame import Frame, Inlet, Parcel, concat, narrow
+from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.partition_map import PartitionMap, distinct, slot_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
+from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import LOCATOR
 
@@ -93,12 +94,15 @@ class Outbox:
             placed = Spread(grid.cells, placed=cells.astype(np.uint64))
             return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
-        return subquery.operator.intake(stepped, spread, path.input)
+        taken = subquery.operator.intake(stepped, spread, path.input)
+        for scattered in self.orders.scattered.get(subquery.home, ()):
+            taken = scatter(taken, scattered, path.input, self.orders.epoch)
+        return taken
 
     def _spread(
         self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
     ) -> Spread:
-        slots = self.orders.maps[subquery.home].slots
+        slots = self.orders.maps[subquery.home].hashed
         if self.level and subquery.level == self.level:
             # Without an exchange, results stay on the slot that they were made on
             return Spread(slots, placed=slot_of_locator(rows[LOCATOR].to_numpy()))
@@ -124,9 +128,9 @@ class Outbox:
             fewer = self._combined(inlet[0], frame)
             if inlet[0] in self.orders.combine:
                 before, after = self.combined.get(inlet[0], (0, 0))
-                rows = before + frame.rows.height, after + fewer.rows.height
+                rows = before + frame.rows.height, after + sum(f.rows.height for f in fewer)
                 self.combined[inlet[0]] = rows
-            self.forwarded.setdefault(inlet, []).append(fewer)
+            self.forwarded.setdefault(inlet, []).extend(fewer)
         self.frames.clear()
 
     def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
@@ -147,18 +151,30 @@ class Outbox:
             rows = read_held(self.orders, ref)
             self.frames.setdefault((ref.subquery, ref.input), []).append(narrow(rows))
 
-    def _combined(self, name: str, frame: Frame) -> Frame:
-        if name not in self.orders.combine:
-            return frame
-        operator: Operator = self.orders.plan.subqueries[name].operator
-        with explained(f"Sub-aggregates for '{name}'"):
-            fewer = operator.combine(frame)
-        return narrow(fewer)
+    def _combined(self, name: str, frame: Frame) -> list[Frame]:
+        """The rows, all sub-aggregated or none; or those of hot keys, and the others as they are."""
+        subquery = self.orders.plan.subqueries[name]
+        hot = self.orders.hot.get(subquery.home, ()) if subquery.combines else ()
+        if name in self.orders.combine:
+            return [self._fewer(subquery, frame)]
+        if not hot:
+            return [frame]
+        popular = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), hot)
+        others = Frame(frame.rows.filter(pl.Series(~popular)), frame.narrowed)
+        if not popular.any():
+            return [frame]
+        few = self._fewer(subquery, Frame(frame.rows.filter(pl.Series(popular)), frame.narrowed))
+        return [few, others] if others.rows.height else [few]
+
+    def _fewer(self, subquery: Subquery, frame: Frame) -> Frame:
+        operator: Operator = subquery.operator
+        with explained(f"Sub-aggregates for '{subquery.name}'"):
+            return narrow(operator.combine(frame))
 
     def take_local(self, inlet: Inlet) -> list[Frame]:
         """What this task has made for a subquery of its own level, in the form of what it is sent."""
         frames = self.local.pop(inlet, [])
-        return [self._combined(inlet[0], concat(frames))] if frames else []
+        return self._combined(inlet[0], concat(frames)) if frames else []
 
     def by_site(self, sites: int) -> list[list[tuple[Inlet, Frame]]]:
         """What goes to each site."""
@@ -166,16 +182,17 @@ class Outbox:
         boxes: list[list[tuple[Inlet, Frame]]] = [[] for _ in range(sites)]
         slots: dict[str, list[np.ndarray]] = {}
         for inlet, ready in self.forwarded.items():
-            frame, subquery = concat(ready), self.orders.plan.subqueries[inlet[0]]
-            if sites == 1:
-                boxes[0].append((inlet, frame))
-                continue
-            places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
-            if subquery.level == self.level + 1:
-                slots.setdefault(subquery.home, []).append(places)
-            owners = self.orders.maps[subquery.home].site_of(places)
-            for site, part in split_by_site(frame.rows, owners, sites):
-                boxes[site].append((inlet, Frame(part, frame.narrowed)))
+            subquery = self.orders.plan.subqueries[inlet[0]]
+            for frame in alike(ready):
+                if sites == 1:
+                    boxes[0].append((inlet, frame))
+                    continue
+                places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
+                if subquery.level == self.level + 1:
+                    slots.setdefault(subquery.home, []).append(places)
+                owners = self.orders.maps[subquery.home].site_of(places)
+                for site, part in split_by_site(frame.rows, owners, sites):
+                    boxes[site].append((inlet, Frame(part, frame.narrowed)))
         self.sent = {home: count(self.orders.maps[home], found) for home, found in slots.items()}
         return boxes
 

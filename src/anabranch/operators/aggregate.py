@@ -83,7 +83,7 @@ class WindowedAggregate(OneInput):
         return self._partial(frame, combined=False)
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
-        delta = None if frame is None else self._partial(frame, self._is_combined(frame))
+        delta = None if frame is None else self._partial(frame, self.is_combined(frame))
         state.groups = 0 if delta is None else delta.height
         if self.node.emit == "update":
             return self._update(delta, state, moment)
@@ -91,7 +91,7 @@ class WindowedAggregate(OneInput):
             return self._hop(delta, state, moment)
         return self._tumble(delta, state, moment)
 
-    def _is_combined(self, frame: Frame) -> bool:
+    def is_combined(self, frame: Frame) -> bool:
         return bool(self.partials) and self.partials[0].columns[0] in frame.rows.columns
 
     def _partial(self, frame: Frame, combined: bool) -> pl.DataFrame:

@@ -63,6 +63,9 @@ class Operator(Protocol):
     def combine(self, frame: Frame) -> pl.DataFrame:
         """Fewer rows of the same meaning, before they are sent; asked for only if `combines`."""
 
+    def is_combined(self, frame: Frame) -> bool:
+        """Whether rows have been through `combine`."""
+
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
     ) -> Iterable[pl.DataFrame]:

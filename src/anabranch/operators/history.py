@@ -68,6 +68,9 @@ class OrderedAggregate(OneInput):
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
+    def is_combined(self, frame: Frame) -> bool:
+        return False
+
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         rows = None if frame is None else frame.wide()
         if rows is not None:

@@ -85,6 +85,9 @@ class SymmetricJoin:
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
+    def is_combined(self, frame: Frame) -> bool:
+        return False
+
     # -- site side --------------------------------------------------------------------------------
 
     def advance(

@@ -44,6 +44,9 @@ class Passing(OneInput):
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
+    def is_combined(self, frame: Frame) -> bool:
+        return False
+
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())
 

@@ -68,6 +68,9 @@ class Product:
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError
 
+    def is_combined(self, frame: Frame) -> bool:
+        return False
+
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
     ) -> Iterator[pl.DataFrame]:

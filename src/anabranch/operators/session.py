@@ -62,6 +62,9 @@ class SessionAggregate(OneInput):
     def combine(self, frame: Frame) -> pl.DataFrame:
         return self._sessions(frame.wide(), merge=False)
 
+    def is_combined(self, frame: Frame) -> bool:
+        return FIRST in frame.rows.columns
+
     def _sessions(self, rows: pl.DataFrame, merge: bool) -> pl.DataFrame:
         """Rows or partial sessions joined into (partial) sessions, in locator order."""
         if not merge:

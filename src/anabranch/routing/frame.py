@@ -64,6 +64,14 @@ def concat(frames: Sequence[Frame]) -> Frame:
     return Frame(rows, frozenset().union(*(frame.narrowed for frame in frames)))
 
 
+def alike(frames: Sequence[Frame]) -> list[Frame]:
+    """The rows of all frames, in one for each set of columns there is."""
+    kinds: dict[tuple[str, ...], list[Frame]] = {}
+    for frame in frames:
+        kinds.setdefault(tuple(frame.rows.columns), []).append(frame)
+    return [concat(some) for some in kinds.values()]
+
+
 Inlet: TypeAlias = tuple[str, int]
 """Where frames arrive: a subquery, and the number of its input."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from anabranch.routing.partition_map import expand
@@ -54,6 +55,20 @@ class Grid:
     def sent(self, left: float, right: float) -> float:
         """How many rows are sent when so many come from both sides."""
         return left * sum(size * size for size in self.bands) / self.cells + right * len(self.bands)
+
+
+class Scattered(msgspec.Struct, frozen=True):
+    """A slot with a hot key whose rows meet in the cells of a small grid instead."""
+
+    slot: int
+    first: int
+    """The slot that is the first of the cells."""
+    bands: tuple[int, ...]
+
+    def place(self, rows: int, side: int, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Which of so many rows of one side go where: numbers of rows, and a slot for each."""
+        which, cells = Grid(self.bands).places(rows, side, start)
+        return which, cells + self.first
 
 
 def choose_grid(cells: int, left: float = 1.0, right: float = 1.0) -> Grid:

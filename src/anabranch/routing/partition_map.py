@@ -40,6 +40,8 @@ class PartitionMap:
     sites: tuple[int, ...]
     starts: tuple[int, ...] = ()
     slots: int = 0
+    cells: int = 0
+    """How many slots at the end no hash leads to: rows of scattered slots meet in them."""
 
     def __post_init__(self) -> None:
         if not self.starts:
@@ -56,6 +58,11 @@ class PartitionMap:
     @property
     def partitions(self) -> int:
         return len(self.sites)
+
+    @property
+    def hashed(self) -> int:
+        """The slots that hashes lead to."""
+        return self.slots - self.cells
 
     @property
     def span(self) -> int:
@@ -132,7 +139,7 @@ class PartitionMap:
             return self
         starts = (*self.starts[: number + 1], at, *self.starts[number + 1 :])
         sites = (*self.sites[: number + 1], *self.sites[number:])
-        return PartitionMap(sites, starts, self.slots)
+        return replace(self, sites=sites, starts=starts)
 
     def merged(self, at: int) -> PartitionMap:
         """With the partition that begins at a slot joined to the one before it, on that one's site."""
@@ -140,9 +147,19 @@ class PartitionMap:
         if number == 0 or self.starts[number] != at:
             return self
         keep = [n for n in range(self.partitions) if n != number]
-        return PartitionMap(
-            tuple(self.sites[n] for n in keep), tuple(self.starts[n] for n in keep), self.slots
+        return replace(
+            self,
+            sites=tuple(self.sites[n] for n in keep),
+            starts=tuple(self.starts[n] for n in keep),
         )
+
+    def with_cells(self, sites: Sequence[int]) -> PartitionMap:
+        """With a cell on each of these sites, after all other slots."""
+        more = tuple(range(self.slots, self.slots + len(sites)))
+        return PartitionMap(
+            (*self.sites, *sites), (*self.starts, *more), self.slots + len(sites),
+            self.cells + len(sites),
+        )  # fmt: skip
 
 
 def even_map(partitions: int, sites: int, slots: int = 0) -> PartitionMap:

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from anabranch.routing.partition_map import distinct, intersect, ranges_where, sort_locators
+from anabranch.routing.grid import Scattered
+from anabranch.routing.partition_map import (
+    distinct,
+    intersect,
+    locator,
+    ranges_where,
+    slot_of_locator,
+    sort_locators,
+    subtract,
+)
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -52,6 +61,8 @@ class SiteState:
     """Pairs of rows that a join looked at."""
     warnings: list[str] = field(default_factory=list)
     """What the operator has to say about its input."""
+    cells: Ranges = field(default_factory=list)
+    """Slots that are not of this site, into which it has scattered rows of its own."""
 
     def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
         pairs = ((ref, intersect(ref.live, self.owned)) for ref in self.refs if ref.table == table)
@@ -117,8 +128,23 @@ class SiteState:
         refs = []
         for table, frames in self.new.items():
             parts = [(0, part) for frame in frames for part in _by_class(frame, span)]
-            refs += write_segments(self.place, name(table), table, parts, self.owned, fsync)
+            live = sorted([*self.owned, *subtract(self.cells, self.owned)])
+            refs += write_segments(self.place, name(table), table, parts, live, fsync)
         return refs
+
+    def scatter(self, table: str, side: int, scattered: Scattered) -> None:
+        """Takes the rows of a slot to its cells, as of the next epoch."""
+        slot = [(scattered.slot, scattered.slot + 1)]
+        found = self.slices(table, scattered.slot)
+        for ref, wanted in self._mine(table):
+            if intersect(wanted, slot):
+                self.expired.append(Masked(ref.file, ref.batch, tuple(slot)))
+        fresh = self.new.pop(table, [])
+        rows = [*found, *(frame.select(found[0].columns) if found else frame for frame in fresh)]
+        if rows:
+            self.append(table, sort_by_locator(scatter(pl.concat(rows), scattered, side, 0)))
+        cells = (scattered.first, scattered.first + sum(scattered.bands))
+        self.cells = sorted({*self.cells, cells})
 
     def compact(
         self, merge: Callable[[str, pl.DataFrame], pl.DataFrame], after: int | None, span: int,
@@ -196,6 +222,19 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
     rows[~chosen] = 0
     chosen &= np.cumsum(rows) <= max(budget, rows[np.argmax(chosen)])
     return ranges_where(chosen), int(rows[chosen].sum())
+
+
+def scatter(rows: pl.DataFrame, scattered: Scattered, side: int, start: int) -> pl.DataFrame:
+    """The rows, those of a scattered slot in its cells, some of them several times."""
+    locators = rows[LOCATOR].to_numpy()
+    mine = slot_of_locator(locators) == np.uint64(scattered.slot)
+    if not mine.any():
+        return rows
+    which, cells = scattered.place(int(mine.sum()), side, start)
+    taken = rows.filter(pl.Series(mine))[pl.Series(which.astype(np.uint32))]
+    moved = locator(cells.astype(np.uint64), taken[LOCATOR].to_numpy())
+    taken = taken.with_columns(pl.Series(LOCATOR, moved)).select(rows.columns)
+    return pl.concat([rows.filter(pl.Series(~mine)), taken])
 
 
 def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from anabranch.errors import StateError
+from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.segment import SegmentRef
@@ -61,6 +62,10 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     starts: list[int] = msgspec.field(default_factory=list)
     """The first slot of each partition; empty if each is one slot."""
     slots: int = 0
+    cells: int = 0
+    """How many slots at the end are cells of scattered ones."""
+    scattered: list[Scattered] = msgspec.field(default_factory=list)
+    """Slots with hot keys whose rows meet in cells."""
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     grid: list[int] = msgspec.field(default_factory=list)
     """The cells of each band, if its rows meet in a grid."""
@@ -77,7 +82,7 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
     """The rows of the busiest of its sites against their mean, the last epochs counting most."""
 
     def map(self) -> PartitionMap:
-        return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots)
+        return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots, self.cells)
 
 
 class MovingRecord(msgspec.Struct, frozen=True, kw_only=True):

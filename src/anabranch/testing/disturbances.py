@@ -100,11 +100,12 @@ def scatter(it: Meddling) -> None:
     home = it.home()
     if not home or it.run.pins.get(home):
         return
-    slots, sites = it.run.partition_map(home).slots, it.run.sites
+    known, sites = it.run.partition_map(home), it.run.sites
+    slots = known.slots
     few = [it.site() for _ in range(it.draw.choice([1, 2, sites]))]
     cuts = it.draw.sample(range(1, slots), min(slots - 1, it.draw.choice([0, 1, 7, 40])))
     owners = tuple(it.draw.choice(few) for _ in range(len(cuts) + 1))
-    it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots))
+    it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots, known.cells))
 
 
 def pin(it: Meddling) -> None:

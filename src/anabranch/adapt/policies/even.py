@@ -56,11 +56,11 @@ def propose_even(view: View, tuning: Tuning, room: bool = False) -> Iterator[Mov
         if room:
             helps &= view.partitions.bytes[own] <= free[receiver]
         if not helps.any():
-            heapq.heappop(busiest)  # nothing of it fits elsewhere
+            if not room:
+                return  # what the busiest site cannot give holds up all; what others have does not matter
+            heapq.heappop(busiest)
             continue
-        # The largest that does not turn the pair around, else the smallest that does
-        upright = helps & (most - leaving >= least + arriving)
-        at = int(np.argmax(upright)) if upright.any() else int(np.flatnonzero(helps)[-1])
+        at = int(np.argmin(np.where(helps, after, np.inf)))
         chosen = int(own[at])
         filling.add(receiver)
         left[donor] = np.delete(own, at)

@@ -6,11 +6,12 @@ one slot has most of a hot partition's rows, the cuts go around it, so that ever
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Merge, Split
+from anabranch.adapt.actions import Action, Condense, Merge, Scatter, Split
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
@@ -18,24 +19,42 @@ HOT = 0.5
 """A partition with this much of a site's fair share cannot be balanced against others as it is."""
 COLD = 0.02
 """Two neighbours with less than this together need not be two."""
+TOO_HOT = 0.8
+"""A single slot with this much of a site's fair share is scattered, if that is possible."""
+MOST_CELLS = 16
 DENSE = 0.5
 """A slot with this share of its partition's rows is cut out of it."""
 
 
-def propose_heat(view: View, tuning: Tuning, base: int) -> Iterator[Action]:
-    """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`."""
+def propose_heat(
+    view: View, tuning: Tuning, base: int, aggregating: Collection[str] = (),
+    joining: Mapping[str, int] = MappingProxyType({}),
+) -> Iterator[Action]:  # fmt: skip
+    """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
+
+    Hot slots of exchanges before aggregates are sub-aggregated by their senders, those of `joining`
+    scattered, if they are among the first so many slots.
+    """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
     if alive < 2 or total <= 0:
         return
     fair = total / alive
     # Half of a partition that must stay could leave
-    hot = (known.work > HOT * fair) & (known.slots > 1) & ~known.fixed
+    hot = (known.work > HOT * fair) & ~known.fixed
     for at in np.flatnonzero(hot).tolist():
         start, heat = int(known.start[at]), known.work[at] / fair
         cause = f"heat: {heat:.0%} of what one site should have"
         name = view.exchanges[known.exchange[at]]
-        yield Split(name, start, cause, at=_cut(view, at))
+        if name in aggregating and known.peak[at] > DENSE:
+            yield Condense(name, start, f"hot key: {cause}", slot=int(known.peak_at[at]))
+        elif start < joining.get(name, 0) and heat * known.peak[at] > TOO_HOT:
+            calm = np.flatnonzero(view.sites.alive)
+            calm = calm[np.argsort(view.sites.busy[calm], kind="stable")][:MOST_CELLS]
+            slot, sites = int(known.peak_at[at]), tuple(calm.tolist())
+            yield Scatter(name, start, f"hot key: {cause}", slot=slot, sites=sites)
+        elif known.slots[at] > 1:
+            yield Split(name, start, cause, at=_cut(view, at))
     yield from _merges(view, COLD * fair, base)
 
 

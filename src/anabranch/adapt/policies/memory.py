@@ -18,17 +18,19 @@ from anabranch.adapt.view import View
 
 
 def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:
-    """At most one move for each pair of sites, from those that keep most beyond their memory."""
-    kept = view.sites.resident + view.sites.spilled
+    """Moves from those that keep most beyond their memory: one for each pair of sites, as Flux does it.
+
+    With tuning by itself it goes on in thought until no site is short of memory, or nothing helps.
+    """
+    kept = (view.sites.resident + view.sites.spilled).astype(float)
     excess = kept - view.sites.memory
-    order = np.flatnonzero(view.sites.alive)
-    order = order[np.argsort(-excess[order], kind="stable")]
-    donors = Donors(view)
-    for donor, receiver in zip(order[: len(order) // 2], order[::-1], strict=False):
+    donors, gone = Donors(view), np.zeros(len(view.partitions), dtype=bool)
+    for donor, receiver in _pairs(view, excess, tuning.itself):
         apart = excess[donor] - excess[receiver]
         if kept[donor] * tuning.imbalance < view.sites.memory[donor]:
             return  # the fullest site is not short of memory
         own = donors.of(donor, view.partitions.bytes)
+        own = own[~gone[own]]
         own = own[np.argsort(view.partitions.on_disk[own], kind="stable")]
         size = view.partitions.bytes[own]
         closer = np.abs(apart - 2 * size) < apart
@@ -37,6 +39,21 @@ def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:
             short = _megabytes(excess[donor])
             cause = f"memory: site {donor} keeps {short} beyond its memory, site {receiver} "
             yield from moves_of(view, [chosen], [receiver], cause + _megabytes(excess[receiver]))
+            gone[chosen] = True
+            for site, more in ((donor, -1), (receiver, 1)):
+                kept[site] += more * view.partitions.bytes[chosen]
+                excess[site] += more * view.partitions.bytes[chosen]
+        elif tuning.itself:
+            return
+
+
+def _pairs(view: View, excess: np.ndarray, again: bool) -> Iterator[tuple[int, int]]:
+    """Donors and receivers from both ends inwards; or `again` and again those at the ends by then."""
+    order = np.flatnonzero(view.sites.alive)
+    while again and len(order) > 1:
+        yield order[np.argmax(excess[order])], order[np.argmin(excess[order])]
+    order = order[np.argsort(-excess[order], kind="stable")]
+    yield from zip(order[: len(order) // 2], order[::-1], strict=False)
 
 
 def _megabytes(size: float) -> str:

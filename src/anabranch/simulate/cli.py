@@ -1,0 +1,139 @@
+"""`anabranch simulate`: the simulator on the command line. What is simulated is in its own modules."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from anabranch.simulate.cluster import LOADED, Cluster, Event
+from anabranch.simulate.controllers import as_published, self_tuning
+from anabranch.simulate.demand import even, skewed
+from anabranch.simulate.flux import run_flux, simulations
+from anabranch.simulate.model import Simulation
+from anabranch.simulate.scale import Tell
+
+app = typer.Typer(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
+
+
+class Policy(StrEnum):
+    """Who moves partitions."""
+
+    none = "none"
+    flux = "flux"
+    self_tuning = "self-tuning"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+Seed = Annotated[int, typer.Option(min=0, help="All chance comes from this number.")]
+
+
+@app.command()
+def flux(
+    as_json: AsJson = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few points: to see that it works.")
+    ] = False,
+    seed: Seed = 1,
+    save: Annotated[
+        Path | None, typer.Option("--save", help="Also write flux.json into this folder.")
+    ] = None,
+) -> None:
+    """The experiments of the Flux paper beside its own values (about 5 minutes, --quick about one)."""
+    with _progress("flux", simulations(quick)) as tell:
+        found = run_flux(seed, quick, tell)
+    if save is not None:
+        save.mkdir(parents=True, exist_ok=True)
+        (save / "flux.json").write_text(json.dumps(found, indent=1) + "\n")
+    if as_json:
+        print(json.dumps(found))
+    else:
+        _show(found, Console())
+
+
+@app.command()
+def cluster(
+    sites: Annotated[int, typer.Option(min=2, help="Sites.")] = 32,
+    partitions: Annotated[int, typer.Option(min=2, help="Partitions of all sites.")] = 2048,
+    loaded: Annotated[
+        int, typer.Option(min=0, help="Sites with an external load from 1 s on.")
+    ] = 1,
+    seconds: Annotated[int, typer.Option(min=4, help="Simulated seconds.")] = 20,
+    policy: Annotated[Policy, typer.Option(help="Who moves partitions.")] = Policy.self_tuning,
+    skew: Annotated[
+        bool, typer.Option("--skew", help="Rows of 80/20 instead of even ones.")
+    ] = False,
+    seed: Seed = 1,
+    as_json: AsJson = False,
+) -> None:
+    """One loaded cluster of any size: throughput, moves and how long it took to simulate."""
+    begun, rng = time.monotonic(), np.random.default_rng(seed)
+    parts = replace(Cluster(), sites=sites, partitions=partitions, lanes=min(sites, 32))
+    chances = skewed(partitions, rng, 8 * partitions) if skew else even(partitions)
+    slow = rng.permutation(sites)[:loaded].tolist()
+    events = [Event(1.0, site, rate=LOADED) for site in slow]
+    controllers = {
+        Policy.none: None,
+        Policy.flux: as_published(),
+        Policy.self_tuning: self_tuning(),
+    }
+    record = Simulation(parts, chances, seed, controllers[policy], events).run(seconds)
+    left = 1 - (1 - LOADED) * len(slow) / sites
+    found = {
+        "sites": sites, "partitions": partitions, "loaded": len(slow), "policy": policy.value,
+        "rows_per_s": record.rows.round().tolist(),
+        "rows_per_s_before": round(record.rate(0, 1)),
+        "rows_per_s_after": round(record.rate(seconds - 2)),
+        "rows_per_s_best": round(record.rate(0, 1) * left),
+        "moves": len(record.moves), "seconds": seconds,
+        "wall_seconds": round(time.monotonic() - begun, 1),
+    }  # fmt: skip
+    if as_json:
+        print(json.dumps(found))
+        return
+    Console().print(
+        f"{sites:,} sites, {partitions:,} partitions, {len(slow)} sites loaded at 1 s, "
+        f"policy {policy.value}: {found['rows_per_s_before']:,} rows/s before, "
+        f"{found['rows_per_s_after']:,} in the last 2 s "
+        f"(best possible {found['rows_per_s_best']:,}), {found['moves']:,} moves; "
+        f"{seconds} s simulated in {found['wall_seconds']} s",
+        highlight=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+@contextmanager
+def _progress(name: str, total: int) -> Iterator[Tell]:
+    """A live line on the terminal, nothing where there is none."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda what: None
+        return
+    columns = (
+        TextColumn("[bold]" + name), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        progress.advance(task, -1)
+        yield lambda what: progress.update(task, description=what, advance=1)
+
+
+def _show(found: dict[str, Any], console: Console) -> None:
+    table = Table(title=f"simulate flux, seed {found['seed']}, {found['seconds']:.0f} s")
+    for heading in ("bar", "value", "wanted", ""):
+        table.add_column(heading, justify="left" if heading == "bar" else "right")
+    for bar in found["bars"]:
+        said = "[green]met[/]" if bar["met"] else "[red]not met[/]"
+        table.add_row(bar["name"], f"{bar['value']:,.3g}", bar["bar"], said)
+    console.print(table)
