@@ -244,6 +244,7 @@ def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
     made.rows, made.cost = spread(known.rows), known.cost
     made.rows_out, made.seconds = known.rows_out, known.seconds
     if len(known.shares.mean) == len(known.starts):
-        shares = known.shares
-        made.shares = Smoothed(spread(shares.mean), spread(shares.deviation), np.ones(count))
+        old = np.searchsorted(known.starts, partitions.starts, "right") - 1
+        mean, deviation = spread(known.shares.mean), spread(known.shares.deviation)
+        made.shares = Smoothed(mean, deviation, known.shares.seen[old])
     return made

@@ -190,8 +190,8 @@ class Run:
         """
         known = self.partition_map(subquery)
         home = self.plan.subqueries[subquery].home
-        alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
         with self._checkpoint.changing_maps:
+            alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
             if not alike or max(partition_map.sites) >= self.sites:
                 raise RunError(
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "

@@ -87,7 +87,7 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
 
 
 def check_successor(before: Manifest, after: Manifest, where: str) -> None:
-    """Epochs follow each other, and the slots of an exchange are what they were: only maps change."""
+    """Epochs follow each other, and no slot of an exchange is lost; cells of hot keys may be added."""
     assert after.epoch == before.epoch + 1, f"{where}: comes after epoch {before.epoch}"
     for name, record in after.subqueries.items():
         known = before.subqueries.get(name)
