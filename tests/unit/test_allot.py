@@ -54,17 +54,17 @@ def test_a_light_exchange_needs_few_sites() -> None:
     assert plan.subqueries["flows@1"].home != plan.subqueries["few@1"].home
     run = session.start(sinks={"flows": "memory", "few": "memory"}, at_end="close")
     assert run.await_termination(120)
-    checkpoint = run._checkpoint
-    records = checkpoint.manifest.subqueries
+    steering, manifest = run._steering, run._checkpoint.manifest
+    records = manifest.subqueries
     assert records["flows@1"].seconds > 0 < records["few@1"].seconds
     # What the clock says is not for a test: these are the costs from which sites are given
     records["flows@1"].seconds, records["few@1"].seconds = 9.0, 0.5
-    checkpoint.maps = dict.fromkeys(("flows@1", "few@1"), even_map(128, 4))
-    checkpoint.allot()
-    assert set(checkpoint.maps["few@1"].sites) == {3}
-    assert set(checkpoint.maps["flows@1"].sites) == {0, 1, 2, 3}
-    before = checkpoint.maps
+    steering.maps = dict.fromkeys(("flows@1", "few@1"), even_map(128, 4))
+    steering.allot(manifest)
+    assert set(steering.maps["few@1"].sites) == {3}
+    assert set(steering.maps["flows@1"].sites) == {0, 1, 2, 3}
+    before = steering.maps
     records["few@1"].seconds = 0.6
-    checkpoint.allot()
-    assert checkpoint.maps is before, "a small change is not worth a move"
+    steering.allot(manifest)
+    assert steering.maps is before, "a small change is not worth a move"
     assert run.results("flows")["c"].sum() == 200_000

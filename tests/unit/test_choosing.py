@@ -215,7 +215,7 @@ def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
     runs.append(run)
     all_on_one(run)
     assert run.await_termination(60)
-    assert asked().plan(tmp_path).subqueries["a@1"].home in run._checkpoint.by_hand
+    assert asked().plan(tmp_path).subqueries["a@1"].home in run._steering.by_hand
     again = asked().start(sinks={"a": "memory"}, checkpoint=tmp_path)
     assert again.await_termination(60)
-    assert again._checkpoint.by_hand == run._checkpoint.by_hand
+    assert again._steering.by_hand == run._steering.by_hand

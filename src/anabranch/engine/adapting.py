@@ -17,7 +17,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Action, Condense, Merge, Move, Scatter, Split, words
 from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
-from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
+from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import POLICIES, Controller
 from anabranch.adapt.policies.heat import propose_heat
 from anabranch.adapt.policies.holding import choose_holds
@@ -34,7 +34,9 @@ from anabranch.adapt.protocols.moving import (
 )
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
-from anabranch.engine.epoch import Counts, EpochReport, Orders
+from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.history import Decision, rounded
+from anabranch.engine.sampling import sample
 from anabranch.language.graph import Join
 from anabranch.plan.subquery import BY_TERMS, IN_GRID, Plan
 from anabranch.routing.grid import Scattered, choose_grid
@@ -54,44 +56,6 @@ LEAST_GAIN = 0.05
 """The share of an epoch's time that must be won for anything to move."""
 MOST_DECISIONS = 5_000
 """Decisions that are remembered."""
-
-
-@dataclass
-class Decision:
-    """One line of the history."""
-
-    epoch: int
-    """The epoch after which it was taken."""
-    action: Action
-    accepted: bool
-    reason: str
-    seconds: float = 0.0
-    """How long it took to decide on and carry out."""
-    before: float | None = None
-    """The busiest site's time against the mean, when it was taken."""
-    after: float | None = None
-    """The same when it was next measured."""
-
-    def plain(self) -> dict[str, Any]:
-        move = self.action if isinstance(self.action, Move) else None
-        return {
-            "epoch": self.epoch,
-            "action": words(self.action),
-            "kind": type(self.action).__name__.lower(),
-            "exchange": self.action.exchange,
-            "partition": self.action.partition,
-            "source": move.source if move else None,
-            "target": move.target if move else None,
-            "bytes": move.bytes if move else 0,
-            "cause": self.action.cause,
-            "accepted": self.accepted,
-            "reason": self.reason,
-            "seconds": round(self.seconds, 6),
-            "effect": {
-                "imbalanceBefore": _rounded(self.before),
-                "imbalanceAfter": _rounded(self.after),
-            },
-        }
 
 
 @dataclass
@@ -341,9 +305,9 @@ class Adaptation:
         if self._epochs <= WARM_UP or orders.sites != self.sites:
             return  # nor does one that ran on another number of sites than there are from now on
         for number, level in self._levels.items():
-            sample = _sample(orders, report, number, level.homes)
-            if sample is not None:
-                level.collector.add(sample, orders.maps, orders.epoch)
+            seen = sample(orders, report, number, level.homes)
+            if seen is not None:
+                level.collector.add(seen, orders.maps, orders.epoch)
 
     def decide(
         self, epoch: int, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
@@ -489,7 +453,7 @@ class Adaptation:
                 {
                     "level": number,
                     "round": level.controller.round,
-                    "imbalance": _rounded(level.imbalance),
+                    "imbalance": rounded(level.imbalance),
                     "threshold": round(level.controller.tuning.imbalance, 3),
                     "collectSeconds": round(level.controller.tuning.collect, 3),
                 }
@@ -558,53 +522,3 @@ def _tuning(settings: Settings) -> Tuning:
     return fixed(
         settings.least_collection_seconds, settings.imbalance_threshold, settings.utilisation_limit
     )
-
-
-def _sample(
-    orders: Orders, report: EpochReport, number: int, homes: Sequence[str]
-) -> Sample | None:
-    """One epoch at one level, from the reports; None if nothing came to it."""
-    parts = [part for part in report.sites if part.level == number]
-    senders = report.splits if number == 1 else [p for p in report.sites if p.level == number - 1]
-    traffic = {}
-    for home in homes:
-        known = orders.maps[home]
-        sent = [part.sent[home] for part in senders if home in part.sent]
-        if not sent:
-            continue
-        rows, peaks, slots = _added(sent, known.partitions)
-        own = {name for name, part in orders.plan.subqueries.items() if part.home == home}
-        done = [d for part in parts for name, d in part.subqueries.items() if name in own]
-        traffic[home] = Traffic(
-            rows, peaks, slots, sum(d.seconds for d in done), sum(d.rows_out for d in done)
-        )
-    if not traffic or not parts:
-        return None
-    first = min(part.started for part in parts)
-    busy, waiting, rows_in = (np.zeros(orders.sites) for _ in range(3))
-    executors = [""] * orders.sites
-    for part in parts:
-        busy[part.site] = part.seconds
-        waiting[part.site] = part.started - first
-        rows_in[part.site] = sum(done.rows_in for done in part.subqueries.values())
-        executors[part.site] = part.executor
-    return Sample(float(busy.max()), busy, waiting, rows_in, traffic, executors)
-
-
-def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What all senders sent to each partition; the fullest slot is that of the sender who sent most."""
-    rows, peaks = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    slots, most = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for part in sent:
-        rows += np.frombuffer(part.rows, dtype=np.int64)
-        peak = np.frombuffer(part.peak_rows, dtype=np.int64)
-        at = np.frombuffer(part.peak_slot, dtype=np.int64)
-        larger = peak > most
-        same = at == slots
-        peaks = np.where(same, peaks + peak, np.where(larger, peak, peaks))
-        slots, most = np.where(larger, at, slots), np.maximum(most, peak)
-    return rows, peaks, slots
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from anabranch.adapt.actions import Action, Move, Scatter
-from anabranch.engine.adapting import Adaptation, apply
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
@@ -25,16 +19,15 @@ from anabranch.engine.epoch import (
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import IN_GRID, Plan, Subquery
-from anabranch.routing.allot import allot, allot_whole, busiest
-from anabranch.routing.grid import Grid, choose_grid
-from anabranch.routing.holdback import Holds, least, renew, slots_of
-from anabranch.routing.partition_map import PartitionMap, even_map, intersect, slots_for, subtract
+from anabranch.routing.grid import choose_grid
+from anabranch.routing.holdback import least
+from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
 from anabranch.sinks import dead_letter
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import HeldRef, Manifest, StreamRecord, SubqueryRecord, refuse_other
-from anabranch.state.place import RemotePlace, place
+from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
+from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
 
@@ -46,16 +39,6 @@ MOST_LANE_VALUES = 1_000_000
 """Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
 RECENCY = 0.3
 """The weight of the newest epoch in what the manifest says an epoch takes."""
-
-
-@dataclass(frozen=True)
-class Waiting:
-    """What waits before the exchanges in an epoch."""
-
-    holds: Holds
-    released: Holds
-    held: tuple[HeldRef, ...]
-    """The rows that are let go."""
 
 
 class Checkpoint:
@@ -75,22 +58,7 @@ class Checkpoint:
         except BaseException:
             self.store.close()
             raise
-        self.sites = options.sites
-        self.maps = self._maps(self.manifest)
-        self.grids = {
-            name: Grid(tuple(record.grid))
-            for name, record in self.manifest.subqueries.items()
-            if record.grid
-        }
-        self.by_hand = {home for home in self.manifest.by_hand if home in self.maps}
-        self.adaptation = Adaptation(
-            plan, options.settings, options.sites, self.manifest, self.maps
-        )
-        # The manifest of an epoch may have pins that were made while it ran, with other maps
-        self.maps = self.adaptation.keep_pins(self.maps)
         self._lane_values: dict[str, dict[int, int]] = {}
-        self.changing_maps = threading.Lock()
-        """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
 
@@ -127,156 +95,10 @@ class Checkpoint:
     def _refuse_other(self, manifest: Manifest) -> None:
         refuse_other(manifest, self.plan.identity, f"The checkpoint '{self.options.root}'")
 
-    def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
-        """The map of each exchange; spread anew if the number of sites is another one now."""
-        records = {home: manifest.subqueries[home] for home in self.plan.homes}
-        maps = {home: record.map() for home, record in records.items()}
-        if manifest.sites == self.options.sites:
-            return maps
-        return {home: known.respread(range(self.sites)) for home, known in maps.items()}
-
-    def allot(self) -> None:
-        """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
-
-        Levels run one after another, so each has all sites for its exchanges; only where every
-        operator is to have sites of its own do all levels share them.
-        """
-        strategy, sites = self.options.settings.strategy, self.sites
-        if strategy == "query" or sites == 1 or self.options.settings.central:
-            return
-        costs: dict[int, dict[str, float]] = {}
-        for name, subquery in self.plan.subqueries.items():
-            if subquery.home not in self.by_hand:
-                group = costs.setdefault(0 if strategy == "operator" else subquery.level, {})
-                spent = self.manifest.subqueries[name].seconds
-                group[subquery.home] = group.get(subquery.home, 0.0) + spent
-        for group in costs.values():
-            if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
-                continue
-            make = allot_whole if strategy == "operator" else allot
-            wanted = self.adaptation.keep_pins(make(group, self.maps, sites))
-            before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
-            spans = ((self.maps[home].span, wanted[home].span) for home in group)
-            # Fewer sites mean fewer frames and files; one more or less is not worth a move
-            wasteful = any(now > needed + 1 for now, needed in spans)
-            if wasteful or before > after * self.options.settings.allot_imbalance:
-                self.maps = {**self.maps, **wanted}
-
-    def adapt(self, orders: Orders, report: EpochReport, seconds: float) -> None:
-        """Takes in what an epoch of so many seconds reported, and changes the maps where that helps."""
-        self.adaptation.observe(orders, report, seconds)
-        self._install(self.adaptation.committed(orders.epoch))
-        known = self.maps, self._segments(), self.by_hand
-        if self.adaptation.active:
-            self._act(self.adaptation.decide(orders.epoch, *known))
-        else:
-            self.adaptation.look(*known)
-        self.adaptation.hold(self.by_hand, self.manifest)
-
-    def rebalance(self) -> list[Action]:
-        """Evens out what is known now, without waiting for more."""
-        actions = self.adaptation.decide(
-            self.manifest.epoch, self.maps, self._segments(), self.by_hand, asked=True
-        )
-        self._act(actions)
-        return actions
-
-    def follow(self, alive: Sequence[bool]) -> None:
-        """Takes partitions away from sites that are gone."""
-        before = self.adaptation.alive
-        if list(alive) != before.tolist():
-            self.adaptation.alive = np.asarray(alive, dtype=bool)
-            for site in np.flatnonzero(~self.adaptation.alive).tolist():
-                self._install(self.adaptation.lost(site))
-            # What was on a site that is gone is read by another, wherever it was
-            actions = self.adaptation.evacuate(self.manifest.epoch, self.maps, self._segments())
-            self._install(actions)
-            if (self.adaptation.alive & ~before).any():
-                self._share(np.flatnonzero(self.adaptation.alive).tolist())
-
-    def _share(self, sites: Sequence[int]) -> None:
-        """Gives sites that have come their share at once; what is measured then says the rest."""
-        moves = [
-            Move(home, start, "a site has come", source=was, target=site)
-            for home, known in self.maps.items()
-            if home not in self.by_hand
-            for start, was, site in zip(
-                known.starts, known.sites, known.respread(sites).sites, strict=True
-            )
-            if was != site and (home, start) not in self.adaptation.pins
-        ]
-        self.by_request(moves)
-
-    def by_request(self, actions: Sequence[Action]) -> None:
-        """Does what the user asks for."""
-        self.adaptation.note(self.manifest.epoch, actions)
-        self._act(actions)
-
-    def resize(self, sites: int) -> None:
-        """Goes on with another number of sites."""
-        for site in range(sites, self.sites):
-            self._install(self.adaptation.lost(site))
-        maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
-        self.sites = sites
-        self.adaptation.resize(sites)
-        self.maps = self.adaptation.keep_pins(maps)
-
-    def _act(self, actions: Sequence[Action]) -> None:
-        far = isinstance(self.store.place, RemotePlace)
-        self._install(self.adaptation.begin(self.manifest.epoch, actions, far))
-
-    def _install(self, actions: Sequence[Action]) -> None:
-        if actions:
-            self.maps = apply(self.maps, actions)
-        for action in actions:
-            if isinstance(action, Scatter):
-                with_cells = self.adaptation.scatter(action, self.maps)
-                self.maps = {**self.maps, action.exchange: with_cells}
-        self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
-
-    def holding(self, epoch: int, ended: bool) -> Waiting:
-        """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
-        manifest = self.manifest
-        wanted = {} if ended else self.adaptation.waiting(self.maps)
-        holds, released = {}, {}
-        for home in {*wanted, *manifest.holds}:
-            kept, gone = renew(
-                manifest.holds.get(home, ()),
-                wanted.get(home, []),
-                manifest.reached.get(home),
-                epoch,
-            )
-            if kept:
-                holds[home] = kept
-            if gone:
-                released[home] = gone
-        held = tuple(
-            ref
-            for ref in manifest.held
-            if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
-        )
-        return Waiting(holds, released, held)
-
     def reached(self) -> dict[str, int | None]:
         """How far the input of each exchange has come."""
         known = inputs_reached(self.plan, self.manifest.holds, self.manifest.watermarks)
         return {**known, **{h: w for h, w in self.manifest.reached.items() if h in known}}
-
-    def fetches(self) -> dict[int, tuple[str, ...]]:
-        """The files that new sites of partitions should have at hand."""
-        wanted: dict[int, set[str]] = {}
-        for move in self.adaptation.fetching():
-            known = self.maps[move.exchange]
-            end = (*known.starts, known.slots)[known.partition_at(move.partition) + 1]
-            for name, subquery in self.plan.subqueries.items():
-                if subquery.home == move.exchange:
-                    refs = self.manifest.subqueries[name].segments
-                    files = {r.file for r in refs if intersect(r.live, [(move.partition, end)])}
-                    wanted.setdefault(move.target, set()).update(files)
-        return {site: tuple(sorted(files)) for site, files in wanted.items()}
-
-    def _segments(self) -> dict[str, list[SegmentRef]]:
-        return {name: record.segments for name, record in self.manifest.subqueries.items()}
 
     def recover(self) -> None:
         """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
@@ -335,8 +157,11 @@ class Checkpoint:
         # One that meets no other holds up nobody
         return any(components.count(self.plan.streams[name].component) > 1 for name in fallen)
 
-    def commit(self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer]) -> None:
-        """Writes the manifest of the epoch: from here on it has happened."""
+    def commit(
+        self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer],
+        steered: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Writes the manifest of the epoch, with what steers the run: from here on it has happened."""
         now = time.time()
         watermarks = advance_watermarks(orders, report.splits)
         reached = inputs_reached(self.plan, orders.holds, watermarks)
@@ -364,13 +189,11 @@ class Checkpoint:
             ),
             ended=orders.ended,
             partitioning=self.manifest.partitioning,
-            by_hand=sorted(self.by_hand),
-            pins=self.adaptation.pinned(),
             holds=dict(orders.holds),
             held=[ref for ref in self.manifest.held if ref not in orders.held]
             + [ref for part in report.parts() for ref in part.held],
             reached=reached,
-            moving=self.adaptation.under_way(),
+            **steered,
         )
         self.store.commit(manifest)
         self.manifest = manifest

@@ -19,23 +19,25 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.adapt.actions import Move
 from anabranch.engine.commit import Checkpoint
+from anabranch.engine.controls import Controls
 from anabranch.engine.epoch import Burden, EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
 from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
-from anabranch.errors import STAGES, AnabranchError, RunError, StateError, suggest
+from anabranch.engine.steering import Steering
+from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.draw import draw_svg
 from anabranch.plan.explain import explain_text
 from anabranch.plan.explanation import Explanation
 from anabranch.plan.subquery import Plan
-from anabranch.routing.partition_map import PartitionMap, place_lanes
+from anabranch.routing.partition_map import place_lanes
 from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import Limits, Offer, Piece, Source
 from anabranch.state.manifest import Manifest
+from anabranch.state.place import RemotePlace
 
 StepHook = Callable[[str, int], None]
 Explainer = Callable[[Manifest | None], Explanation]
@@ -69,7 +71,7 @@ class RunOptions:
     """Called at each step of an epoch; fault injection hangs here."""
 
 
-class Run:
+class Run(Controls):
     """The handle of a running query set, with the names Spark's handle has."""
 
     def __init__(
@@ -83,6 +85,10 @@ class Run:
         self._exchange = exchange
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
+        self._steering = Steering(
+            plan, options.settings, options.sites, self._checkpoint.manifest,
+            far=isinstance(self._checkpoint.store.place, RemotePlace),
+        )  # fmt: skip
         self._progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
         self._message = "Starting"
         self._busy = False
@@ -175,159 +181,6 @@ class Run:
         schema = next(output.schema for output in self.plan.outputs if output.query == query)
         return rows if rows.width else pl.DataFrame(schema=schema)
 
-    def partition_map(self, subquery: str) -> PartitionMap:
-        """The sites of a subquery's partitions, as they are in the next epoch."""
-        if subquery not in self.plan.subqueries:
-            raise RunError(
-                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
-            )
-        return self._checkpoint.maps[self.plan.subqueries[subquery].home]
-
-    def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
-        """Gives a subquery another map of partitions to sites, from the next epoch on.
-
-        Subqueries without an exchange between them have one map: it changes for all of them.
-        """
-        known = self.partition_map(subquery)
-        home = self.plan.subqueries[subquery].home
-        with self._checkpoint.changing_maps:
-            alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
-            if not alike or max(partition_map.sites) >= self.sites:
-                raise RunError(
-                    f"The new map of '{subquery}' must have {known.slots} slots on at most "
-                    f"{self.sites} sites: make it of run.partition_map('{subquery}')."
-                )
-            for start, site in self.pins.get(home, {}).items():
-                owner = partition_map.sites[partition_map.partition_at(start)]
-                if start not in partition_map.starts or (owner != site < self.sites):
-                    raise RunError(
-                        f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
-                        f"to site {site}: unpin it first, or leave it there."
-                    )
-            self._checkpoint.by_hand.add(home)
-            self._checkpoint.maps = {**self._checkpoint.maps, home: partition_map}
-
-    @property
-    def sites(self) -> int:
-        """How many sites the next epoch has."""
-        return self._checkpoint.sites
-
-    @property
-    def pins(self) -> dict[str, dict[int, int]]:
-        """The sites that partitions are pinned to: by exchange and first slot."""
-        found: dict[str, dict[int, int]] = {}
-        for (home, start), site in list(self._checkpoint.adaptation.pins.items()):
-            found.setdefault(home, {})[start] = site
-        return found
-
-    @property
-    def paused(self) -> list[tuple[str, int]]:
-        """The partitions whose rows wait until `resume`: their exchanges and first slots."""
-        return sorted(self._checkpoint.adaptation.stopped)
-
-    def history(self) -> list[dict[str, Any]]:
-        """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
-        return [decision.plain() for decision in list(self._checkpoint.adaptation.history)]
-
-    def rebalance(self) -> list[dict[str, Any]]:
-        """Evens out the load by what has been measured so far, whatever the setting `policy` waits for.
-
-        Returns the decisions; they take effect with the next epoch.
-        """
-        with self._checkpoint.changing_maps:
-            before = len(self._checkpoint.adaptation.history)
-            self._checkpoint.rebalance()
-            made = list(self._checkpoint.adaptation.history)[before:]
-        return [decision.plain() for decision in made]
-
-    def move(self, subquery: str, partition: int, site: int) -> None:
-        """Moves a partition, told by its first slot, to a site from the next epoch on."""
-        with self._checkpoint.changing_maps:
-            move = self._move(subquery, partition, site, "asked for")
-            pinned = self._checkpoint.adaptation.pins.get(move.subject, site)
-            if pinned != site:
-                raise RunError(
-                    f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
-                    "or pin it to another site."
-                )
-            self._checkpoint.by_request([move])
-
-    def pin(self, subquery: str, partition: int, site: int) -> None:
-        """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
-        with self._checkpoint.changing_maps:
-            move = self._move(subquery, partition, site, "pinned")
-            self._checkpoint.adaptation.pins[move.subject] = site
-            self._checkpoint.by_request([move])
-
-    def unpin(self, subquery: str, partition: int) -> None:
-        """Lets a pinned partition move again."""
-        with self._checkpoint.changing_maps:
-            subject = self._move(subquery, partition, 0, "").subject
-            if self._checkpoint.adaptation.pins.pop(subject, None) is None:
-                raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
-
-    def pause(self, subquery: str, partition: int) -> None:
-        """Lets the rows of a partition wait before its exchange, from the next epoch on, until `resume`.
-
-        Results of its groups come later, none is lost. What waits is bounded: when it exceeds the setting
-        `skew_buffer_bytes`, all of it goes on.
-        """
-        with self._checkpoint.changing_maps:
-            subject = self._move(subquery, partition, 0, "").subject
-            if subject[0] in self._checkpoint.grids:
-                raise RunError(
-                    f"'{subquery}' is a grid: each row is in several cells, none can wait."
-                )
-            self._checkpoint.adaptation.stopped.add(subject)
-
-    def resume(self, subquery: str, partition: int) -> None:
-        """Lets the rows of a paused partition go."""
-        with self._checkpoint.changing_maps:
-            subject = self._move(subquery, partition, 0, "").subject
-            if subject not in self._checkpoint.adaptation.stopped:
-                raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
-            self._checkpoint.adaptation.stopped.discard(subject)
-
-    def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
-        known = self.partition_map(subquery)
-        if partition not in known.starts:
-            raise RunError(
-                f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
-                f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
-                f"run.partition_map('{subquery}').starts has all of them."
-            )
-        if not 0 <= site < self.sites:
-            raise RunError(
-                f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
-            )
-        home = self.plan.subqueries[subquery].home
-        source = known.sites[known.partition_at(partition)]
-        return Move(home, partition, cause, source=source, target=site)
-
-    def set_sites(self, sites: int) -> None:
-        """Goes on with another number of sites from the next epoch on; few partitions move."""
-        if sites < 1:
-            raise RunError(f"A run needs at least one site; {sites} were asked for.")
-        with self._checkpoint.changing_maps:
-            counts = [
-                known.partitions
-                for home, known in self._checkpoint.maps.items()
-                if home not in self._checkpoint.grids
-            ]
-            fewest = min(counts, default=sites)
-            if sites > fewest:
-                raise RunError(
-                    f"{sites} sites were asked for, but there are only {fewest} partitions to share: "
-                    f"start with a larger partitions_per_site, or ask for at most {fewest} sites."
-                )
-            pins = self._checkpoint.adaptation.pins.values()
-            gone = [site for site in pins if sites <= site < self.sites]
-            if gone:
-                raise RunError(
-                    f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
-                )
-            self._checkpoint.resize(sites)
-
     # -- the loop ---------------------------------------------------------------------------------
 
     def start(self) -> Run:
@@ -381,8 +234,8 @@ class Run:
             self._message = "Waiting for executors: Spark has none now"
             self._stopping.wait(self.options.settings.poll_interval_seconds)
             return True
-        with self._checkpoint.changing_maps:
-            self._checkpoint.follow(alive)
+        with self._steering.changing:
+            self._steering.follow(alive, self._checkpoint.manifest)
         offers = self._poll()
         finished = not offers and all(source.finished() for source in self._sources.values())
         manifest = self._checkpoint.manifest
@@ -446,7 +299,7 @@ class Run:
             raise
         ran = time.monotonic()
         step("before-commit", epoch)
-        self._checkpoint.commit(orders, report, offers)
+        self._checkpoint.commit(orders, report, offers, self._steering.record())
         committed = time.monotonic()
         step("after-commit", epoch)
         self._checkpoint.publish(epoch)
@@ -454,9 +307,11 @@ class Run:
         for name, offer in offers.items():
             self._sources[name].committed(offer.offset)
         self._checkpoint.clear()
-        with self._checkpoint.changing_maps:
-            self._checkpoint.allot()
-            self._checkpoint.adapt(orders, report, time.monotonic() - polled)
+        with self._steering.changing:
+            self._steering.allot(self._checkpoint.manifest)
+            self._steering.adapt(
+                orders, report, time.monotonic() - polled, self._checkpoint.manifest
+            )
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times)
         self._began = began
@@ -466,12 +321,12 @@ class Run:
         self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
-        with self._checkpoint.changing_maps:
+        with self._steering.changing:
             # Together: a map for more sites than take part would lose the rows of the others
-            sites, maps = self.sites, self._checkpoint.maps
+            sites, maps = self.sites, self._steering.maps
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
-        waiting = self._checkpoint.holding(epoch, ended or flush)
+        waiting = self._steering.holding(epoch, ended or flush, manifest)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             epoch=epoch,
@@ -494,19 +349,19 @@ class Run:
             settings=options.settings,
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
-            grids=self._checkpoint.grids,
-            hot=self._checkpoint.adaptation.hot(epoch),
+            grids=self._steering.grids,
+            hot=self._steering.adaptation.hot(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.subqueries.items()
                 if record.scattered
             },
-            scattering=self._checkpoint.adaptation.take_scattering(waiting.holds),
+            scattering=self._steering.adaptation.take_scattering(waiting.holds),
             holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,
             reached=self._checkpoint.reached(),
-            fetch=self._checkpoint.fetches(),
+            fetch=self._steering.fetches(manifest),
             burdens=options.burdens(epoch),
             driver=os.getpid(),
         )
@@ -518,14 +373,14 @@ class Run:
             if stream.home is not None:
                 known = self._checkpoint.manifest.streams[name].lanes
                 new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                found[name] = place_lanes(known, new, self._checkpoint.maps[stream.home].hashed)
+                found[name] = place_lanes(known, new, self._steering.maps[stream.home].hashed)
         return found
 
     def _readers(self, lanes: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str | None], int]:
         """The split task of each lane: that with the number of the site which owns its partition."""
         readers: dict[tuple[str, str | None], int] = {}
         for name, some in lanes.items():
-            home = self._checkpoint.maps[self.plan.streams[name].home or ""]
+            home = self._steering.maps[self.plan.streams[name].home or ""]
             for lane, slot in some.items():
                 readers[name, lane] = home.sites[home.partition_at(slot)]
         return readers
@@ -536,7 +391,7 @@ class Run:
     ) -> None:  # fmt: skip
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
-            times, self._checkpoint.sinks, self._checkpoint.adaptation.describe(orders.epoch),
+            times, self._checkpoint.sinks, self._steering.adaptation.describe(orders.epoch),
             self._exchange.placement,
         )  # fmt: skip
         self._progress.append(told)

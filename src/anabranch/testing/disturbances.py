@@ -159,25 +159,25 @@ def resume(it: Meddling) -> None:
 
 def condense(it: Meddling) -> None:
     """Slots are taken to have hot keys: senders sub-aggregate their rows."""
-    adaptation = it.run._checkpoint.adaptation
+    adaptation = it.run._steering.adaptation
     home = it.home()
     if home and (full := adaptation.full_slots(home)):
         actions = [
             Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
         ]
-        it.run._checkpoint.by_request(actions)
+        it.run.request(actions)
         it.counts["condensed"] += len(actions)
 
 
 def spread_out(it: Meddling) -> None:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
-    adaptation = it.run._checkpoint.adaptation
+    adaptation = it.run._steering.adaptation
     home = it.draw.choice([*adaptation.scatterable, None])
     if home and (full := adaptation.full_slots(home)):
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(full)
         if slot < adaptation.scatterable[home]:
-            it.run._checkpoint.by_request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+            it.run.request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
             it.counts["scattered"] += 1
 
 

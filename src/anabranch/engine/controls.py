@@ -1,0 +1,182 @@
+"""What a user may do by hand with a running query set: move, pin, pause, another number of sites.
+
+All of it takes effect with the next epoch and leaves every result as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anabranch.adapt.actions import Action, Move
+from anabranch.engine.commit import Checkpoint
+from anabranch.engine.steering import Steering
+from anabranch.errors import RunError, suggest
+from anabranch.plan.subquery import Plan
+from anabranch.routing.partition_map import PartitionMap
+
+
+class Controls:
+    """The part of a run's handle that steers it."""
+
+    plan: Plan
+    _checkpoint: Checkpoint
+    _steering: Steering
+
+    def partition_map(self, subquery: str) -> PartitionMap:
+        """The sites of a subquery's partitions, as they are in the next epoch."""
+        if subquery not in self.plan.subqueries:
+            raise RunError(
+                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
+            )
+        return self._steering.maps[self.plan.subqueries[subquery].home]
+
+    def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
+        """Gives a subquery another map of partitions to sites, from the next epoch on.
+
+        Subqueries without an exchange between them have one map: it changes for all of them.
+        """
+        known = self.partition_map(subquery)
+        home = self.plan.subqueries[subquery].home
+        with self._steering.changing:
+            alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
+            if not alike or max(partition_map.sites) >= self.sites:
+                raise RunError(
+                    f"The new map of '{subquery}' must have {known.slots} slots on at most "
+                    f"{self.sites} sites: make it of run.partition_map('{subquery}')."
+                )
+            for start, site in self.pins.get(home, {}).items():
+                owner = partition_map.sites[partition_map.partition_at(start)]
+                if start not in partition_map.starts or (owner != site < self.sites):
+                    raise RunError(
+                        f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
+                        f"to site {site}: unpin it first, or leave it there."
+                    )
+            self._steering.by_hand.add(home)
+            self._steering.maps = {**self._steering.maps, home: partition_map}
+
+    @property
+    def sites(self) -> int:
+        """How many sites the next epoch has."""
+        return self._steering.sites
+
+    @property
+    def pins(self) -> dict[str, dict[int, int]]:
+        """The sites that partitions are pinned to: by exchange and first slot."""
+        found: dict[str, dict[int, int]] = {}
+        for (home, start), site in list(self._steering.adaptation.pins.items()):
+            found.setdefault(home, {})[start] = site
+        return found
+
+    @property
+    def paused(self) -> list[tuple[str, int]]:
+        """The partitions whose rows wait until `resume`: their exchanges and first slots."""
+        return sorted(self._steering.adaptation.stopped)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
+        return [decision.plain() for decision in list(self._steering.adaptation.history)]
+
+    def rebalance(self) -> list[dict[str, Any]]:
+        """Evens out the load by what has been measured so far, whatever the setting `policy` waits for.
+
+        Returns the decisions; they take effect with the next epoch.
+        """
+        with self._steering.changing:
+            before = len(self._steering.adaptation.history)
+            self._steering.rebalance(self._checkpoint.manifest)
+            made = list(self._steering.adaptation.history)[before:]
+        return [decision.plain() for decision in made]
+
+    def request(self, actions: Sequence[Action]) -> None:
+        """Has these actions of the controller carried out, whatever the figures say."""
+        with self._steering.changing:
+            self._steering.by_request(actions, self._checkpoint.manifest.epoch)
+
+    def move(self, subquery: str, partition: int, site: int) -> None:
+        """Moves a partition, told by its first slot, to a site from the next epoch on."""
+        with self._steering.changing:
+            move = self._move(subquery, partition, site, "asked for")
+            pinned = self._steering.adaptation.pins.get(move.subject, site)
+            if pinned != site:
+                raise RunError(
+                    f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
+                    "or pin it to another site."
+                )
+            self._steering.by_request([move], self._checkpoint.manifest.epoch)
+
+    def pin(self, subquery: str, partition: int, site: int) -> None:
+        """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
+        with self._steering.changing:
+            move = self._move(subquery, partition, site, "pinned")
+            self._steering.adaptation.pins[move.subject] = site
+            self._steering.by_request([move], self._checkpoint.manifest.epoch)
+
+    def unpin(self, subquery: str, partition: int) -> None:
+        """Lets a pinned partition move again."""
+        with self._steering.changing:
+            subject = self._move(subquery, partition, 0, "").subject
+            if self._steering.adaptation.pins.pop(subject, None) is None:
+                raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
+
+    def pause(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a partition wait before its exchange, from the next epoch on, until `resume`.
+
+        Results of its groups come later, none is lost. What waits is bounded: when it exceeds the setting
+        `skew_buffer_bytes`, all of it goes on.
+        """
+        with self._steering.changing:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject[0] in self._steering.grids:
+                raise RunError(
+                    f"'{subquery}' is a grid: each row is in several cells, none can wait."
+                )
+            self._steering.adaptation.stopped.add(subject)
+
+    def resume(self, subquery: str, partition: int) -> None:
+        """Lets the rows of a paused partition go."""
+        with self._steering.changing:
+            subject = self._move(subquery, partition, 0, "").subject
+            if subject not in self._steering.adaptation.stopped:
+                raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
+            self._steering.adaptation.stopped.discard(subject)
+
+    def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
+        known = self.partition_map(subquery)
+        if partition not in known.starts:
+            raise RunError(
+                f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
+                f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
+                f"run.partition_map('{subquery}').starts has all of them."
+            )
+        if not 0 <= site < self.sites:
+            raise RunError(
+                f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
+            )
+        home = self.plan.subqueries[subquery].home
+        source = known.sites[known.partition_at(partition)]
+        return Move(home, partition, cause, source=source, target=site)
+
+    def set_sites(self, sites: int) -> None:
+        """Goes on with another number of sites from the next epoch on; few partitions move."""
+        if sites < 1:
+            raise RunError(f"A run needs at least one site; {sites} were asked for.")
+        with self._steering.changing:
+            counts = [
+                known.partitions
+                for home, known in self._steering.maps.items()
+                if home not in self._steering.grids
+            ]
+            fewest = min(counts, default=sites)
+            if sites > fewest:
+                raise RunError(
+                    f"{sites} sites were asked for, but there are only {fewest} partitions to share: "
+                    f"start with a larger partitions_per_site, or ask for at most {fewest} sites."
+                )
+            pins = self._steering.adaptation.pins.values()
+            gone = [site for site in pins if sites <= site < self.sites]
+            if gone:
+                raise RunError(
+                    f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
+                )
+            self._steering.resize(sites)

@@ -1,0 +1,214 @@
+"""What steers a run between epochs: the maps, what the controller does with them, and what waits.
+
+The run asks here for the maps of its next epoch and tells what the last one reported; the user's hands reach
+it through `controls.py`. Everything that must outlive a crash goes into the manifest with the next commit.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anabranch.adapt.actions import Action, Move, Scatter
+from anabranch.engine.adapting import Adaptation, apply
+from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.plan.subquery import Plan
+from anabranch.routing.allot import allot, allot_whole, busiest
+from anabranch.routing.grid import Grid
+from anabranch.routing.holdback import Holds, renew, slots_of
+from anabranch.routing.partition_map import PartitionMap, intersect
+from anabranch.settings import Settings
+from anabranch.state.manifest import HeldRef, Manifest
+from anabranch.state.segment import SegmentRef
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits before the exchanges in an epoch."""
+
+    holds: Holds
+    released: Holds
+    held: tuple[HeldRef, ...]
+    """The rows that are let go."""
+
+
+class Steering:
+    """The maps of a run's exchanges, and whoever changes them."""
+
+    def __init__(
+        self, plan: Plan, settings: Settings, sites: int, manifest: Manifest, far: bool
+    ) -> None:
+        self._plan, self._settings, self._far = plan, settings, far
+        self.sites = sites
+        self.maps = self._maps(manifest)
+        self.grids = {
+            name: Grid(tuple(record.grid))
+            for name, record in manifest.subqueries.items()
+            if record.grid
+        }
+        self.by_hand = {home for home in manifest.by_hand if home in self.maps}
+        """The exchanges whose maps the user has taken over."""
+        self.adaptation = Adaptation(plan, settings, sites, manifest, self.maps)
+        # The manifest of an epoch may have pins that were made while it ran, with other maps
+        self.maps = self.adaptation.keep_pins(self.maps)
+        self.changing = threading.Lock()
+        """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
+
+    def record(self) -> dict[str, Any]:
+        """What the manifest keeps of it beside the maps."""
+        return {
+            "by_hand": sorted(self.by_hand),
+            "pins": self.adaptation.pinned(),
+            "moving": self.adaptation.under_way(),
+        }
+
+    def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
+        """The map of each exchange; spread anew if the number of sites is another one now."""
+        records = {home: manifest.subqueries[home] for home in self._plan.homes}
+        maps = {home: record.map() for home, record in records.items()}
+        if manifest.sites == self.sites:
+            return maps
+        return {home: known.respread(range(self.sites)) for home, known in maps.items()}
+
+    def allot(self, manifest: Manifest) -> None:
+        """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
+
+        Levels run one after another, so each has all sites for its exchanges; only where every
+        operator is to have sites of its own do all levels share them.
+        """
+        strategy, sites = self._settings.strategy, self.sites
+        if strategy == "query" or sites == 1 or self._settings.central:
+            return
+        costs: dict[int, dict[str, float]] = {}
+        for name, subquery in self._plan.subqueries.items():
+            if subquery.home not in self.by_hand:
+                group = costs.setdefault(0 if strategy == "operator" else subquery.level, {})
+                spent = manifest.subqueries[name].seconds
+                group[subquery.home] = group.get(subquery.home, 0.0) + spent
+        for group in costs.values():
+            if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
+                continue
+            make = allot_whole if strategy == "operator" else allot
+            wanted = self.adaptation.keep_pins(make(group, self.maps, sites))
+            before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
+            spans = ((self.maps[home].span, wanted[home].span) for home in group)
+            # Fewer sites mean fewer frames and files; one more or less is not worth a move
+            wasteful = any(now > needed + 1 for now, needed in spans)
+            if wasteful or before > after * self._settings.allot_imbalance:
+                self.maps = {**self.maps, **wanted}
+
+    def adapt(
+        self, orders: Orders, report: EpochReport, seconds: float, manifest: Manifest
+    ) -> None:
+        """Takes in what an epoch of so many seconds reported, and changes the maps where that helps."""
+        self.adaptation.observe(orders, report, seconds)
+        self._install(self.adaptation.committed(orders.epoch))
+        known = self.maps, _segments(manifest), self.by_hand
+        if self.adaptation.active:
+            self._act(self.adaptation.decide(orders.epoch, *known), orders.epoch)
+        else:
+            self.adaptation.look(*known)
+        self.adaptation.hold(self.by_hand, manifest)
+
+    def rebalance(self, manifest: Manifest) -> list[Action]:
+        """Evens out what is known now, without waiting for more."""
+        actions = self.adaptation.decide(
+            manifest.epoch, self.maps, _segments(manifest), self.by_hand, asked=True
+        )
+        self._act(actions, manifest.epoch)
+        return actions
+
+    def follow(self, alive: Sequence[bool], manifest: Manifest) -> None:
+        """Takes partitions away from sites that are gone."""
+        before = self.adaptation.alive
+        if list(alive) != before.tolist():
+            self.adaptation.alive = np.asarray(alive, dtype=bool)
+            for site in np.flatnonzero(~self.adaptation.alive).tolist():
+                self._install(self.adaptation.lost(site))
+            # What was on a site that is gone is read by another, wherever it was
+            actions = self.adaptation.evacuate(manifest.epoch, self.maps, _segments(manifest))
+            self._install(actions)
+            if (self.adaptation.alive & ~before).any():
+                self._share(np.flatnonzero(self.adaptation.alive).tolist(), manifest.epoch)
+
+    def _share(self, sites: Sequence[int], epoch: int) -> None:
+        """Gives sites that have come their share at once; what is measured then says the rest."""
+        moves = [
+            Move(home, start, "a site has come", source=was, target=site)
+            for home, known in self.maps.items()
+            if home not in self.by_hand
+            for start, was, site in zip(
+                known.starts, known.sites, known.respread(sites).sites, strict=True
+            )
+            if was != site and (home, start) not in self.adaptation.pins
+        ]
+        self.by_request(moves, epoch)
+
+    def by_request(self, actions: Sequence[Action], epoch: int) -> None:
+        """Does what the user asks for."""
+        self.adaptation.note(epoch, actions)
+        self._act(actions, epoch)
+
+    def resize(self, sites: int) -> None:
+        """Goes on with another number of sites."""
+        for site in range(sites, self.sites):
+            self._install(self.adaptation.lost(site))
+        maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
+        self.sites = sites
+        self.adaptation.resize(sites)
+        self.maps = self.adaptation.keep_pins(maps)
+
+    def _act(self, actions: Sequence[Action], epoch: int) -> None:
+        self._install(self.adaptation.begin(epoch, actions, self._far))
+
+    def _install(self, actions: Sequence[Action]) -> None:
+        if actions:
+            self.maps = apply(self.maps, actions)
+        for action in actions:
+            if isinstance(action, Scatter):
+                with_cells = self.adaptation.scatter(action, self.maps)
+                self.maps = {**self.maps, action.exchange: with_cells}
+        self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
+
+    def holding(self, epoch: int, ended: bool, manifest: Manifest) -> Waiting:
+        """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
+        wanted = {} if ended else self.adaptation.waiting(self.maps)
+        holds, released = {}, {}
+        for home in {*wanted, *manifest.holds}:
+            kept, gone = renew(
+                manifest.holds.get(home, ()),
+                wanted.get(home, []),
+                manifest.reached.get(home),
+                epoch,
+            )
+            if kept:
+                holds[home] = kept
+            if gone:
+                released[home] = gone
+        held = tuple(
+            ref
+            for ref in manifest.held
+            if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
+        )
+        return Waiting(holds, released, held)
+
+    def fetches(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
+        """The files that new sites of partitions should have at hand."""
+        wanted: dict[int, set[str]] = {}
+        for move in self.adaptation.fetching():
+            known = self.maps[move.exchange]
+            end = (*known.starts, known.slots)[known.partition_at(move.partition) + 1]
+            for name, subquery in self._plan.subqueries.items():
+                if subquery.home == move.exchange:
+                    refs = manifest.subqueries[name].segments
+                    files = {r.file for r in refs if intersect(r.live, [(move.partition, end)])}
+                    wanted.setdefault(move.target, set()).update(files)
+        return {site: tuple(sorted(files)) for site, files in wanted.items()}
+
+
+def _segments(manifest: Manifest) -> dict[str, list[SegmentRef]]:
+    return {name: record.segments for name, record in manifest.subqueries.items()}
