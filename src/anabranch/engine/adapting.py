@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Condense, Merge, Move, Scatter, Split, words
+from anabranch.adapt.actions import Action, Condense, Merge, Move, Split, words
 from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import POLICIES, Controller
@@ -36,11 +36,9 @@ from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.history import Decision, rounded
+from anabranch.engine.hot import HotSlots
 from anabranch.engine.sampling import sample
-from anabranch.language.graph import Join
-from anabranch.plan.subquery import BY_TERMS, IN_GRID, Plan
-from anabranch.routing.grid import Scattered, choose_grid
-from anabranch.routing.holdback import Holds
+from anabranch.plan.subquery import IN_GRID, Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, SHARED, Settings
 from anabranch.state.manifest import Manifest, MovingRecord
@@ -48,8 +46,6 @@ from anabranch.state.segment import SegmentRef
 
 WARM_UP = 1
 """Epochs of a run whose times are those of workers that start."""
-CONDENSED = 100
-"""Epochs after which a hot slot has to show again that it is one."""
 CONVINCED = 2
 """Views in a row that must show a gain: one alone may be an accident."""
 LEAST_GAIN = 0.05
@@ -83,20 +79,7 @@ class Adaptation:
         self.sites = sites
         self.alive = np.ones(sites, dtype=bool)
         self.memory = self._room(sites)
-        self.scatterable = {
-            home: maps[home].hashed for home in maps if _can_scatter(plan, home) and sites > 1
-        }
-        """The slots of exchanges whose hot keys can be scattered."""
-        self._scattering: dict[str, list[Scattered]] = {}
-        """Slots that are scattered with the next epoch."""
-        self._gone = {
-            (name, one.slot)
-            for name, record in manifest.subqueries.items()
-            for one in record.scattered
-        }
-        """Slots that are scattered already."""
-        self._condensed: dict[tuple[str, int], int] = {}
-        """Slots whose rows senders sub-aggregate, and since which epoch."""
+        self.hot = HotSlots(plan, maps, manifest)
         self._seconds = 0.0
         """How long the last epoch took."""
         self._epochs = 0
@@ -135,8 +118,8 @@ class Adaptation:
         return chosen, self._heat
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
-        combines = {part.home for part in self._plan.subqueries.values() if part.combines}
-        return propose_heat(view, tuning, self._base, combines, self.scatterable)
+        joining = self.hot.scatterable if self.sites > 1 else {}
+        return propose_heat(view, tuning, self._base, self.hot.combining, joining)
 
     def _limits(self) -> Limits:
         # Flux's own rules know no return
@@ -190,9 +173,7 @@ class Adaptation:
         now: list[Action] = []
         for action in actions:
             if isinstance(action, Condense):
-                self._condensed[action.exchange, action.slot] = epoch
-            elif isinstance(action, Scatter):
-                now += [] if (action.exchange, action.slot) in self._gone else [action]
+                self.hot.condense(action, epoch)
             elif isinstance(action, Move):
                 now += _installed(self.protocol.handle(MoveAccepted(action, epoch, far)))
             else:
@@ -207,25 +188,6 @@ class Adaptation:
         """Ends the moves from and to a site that is gone."""
         return _installed(self.protocol.handle(SiteLost(site)))
 
-    def hot(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
-        """The slots whose rows senders sub-aggregate; after some time it must show that they should."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for (home, slot), since in list(self._condensed.items()):
-            if epoch - since > CONDENSED:
-                del self._condensed[home, slot]
-            else:
-                found.setdefault(home, []).append((slot, slot + 1))
-        return {home: tuple(sorted(slots)) for home, slots in found.items()}
-
-    def scatter(self, action: Scatter, maps: Mapping[str, PartitionMap]) -> PartitionMap:
-        """Sets out to scatter a slot with the next epoch; the map with its cells."""
-        known, grid = maps[action.exchange], choose_grid(len(action.sites))
-        self._gone.add((action.exchange, action.slot))
-        self._scattering.setdefault(action.exchange, []).append(
-            Scattered(action.slot, known.slots, grid.bands)
-        )
-        return known.with_cells(action.sites)
-
     def full_slots(self, home: str) -> list[int]:
         """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
         for level in self._levels.values():
@@ -235,12 +197,6 @@ class Adaptation:
                 own = (known.exchange == view.exchanges.index(home)) & (known.rows_in > 0)
                 return [int(slot) for slot in known.peak_at[own]]
         return []
-
-    def take_scattering(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
-        """What is scattered in this epoch; not while anything of its exchange waits."""
-        now = {home: tuple(some) for home, some in self._scattering.items() if home not in holds}
-        self._scattering = {h: some for h, some in self._scattering.items() if h in holds}
-        return now
 
     def waiting(self, maps: Mapping[str, PartitionMap]) -> dict[str, list[tuple[int, int]]]:
         """The slots of each exchange whose rows wait in the next epoch."""
@@ -482,20 +438,6 @@ def apply(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[s
             if one == other:
                 after[action.exchange] = known.merged(action.other)
     return after
-
-
-def _can_scatter(plan: Plan, home: str) -> bool:
-    """Whether an exchange serves one inner join of two inputs by equal keys, and nothing else."""
-    sharing = [part for part in plan.subqueries.values() if part.home == home]
-    node = sharing[0].node
-    return (
-        len(sharing) == 1
-        and isinstance(node, Join)
-        and node.kind == "inner"
-        and len(node.parts) == 2
-        and node.rows is None
-        and sharing[0].spread == BY_TERMS
-    )
 
 
 def _installed(instructions: Iterable[Instruction]) -> list[Action]:

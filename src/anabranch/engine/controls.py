@@ -45,6 +45,12 @@ class Controls:
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
                 )
+            moving = [at for name, at in self._steering.adaptation.protocol.moving if name == home]
+            if moving:
+                raise RunError(
+                    f"Partition {moving[0]} of '{subquery}' is being moved: give it another map when "
+                    "that is done."
+                )
             for start, site in self.pins.get(home, {}).items():
                 owner = partition_map.sites[partition_map.partition_at(start)]
                 if start not in partition_map.starts or (owner != site < self.sites):

@@ -350,13 +350,13 @@ class Run(Controls):
             pieces=spread(pieces, self._tasks(), self._readers(lanes)),
             lanes=lanes,
             grids=self._steering.grids,
-            hot=self._steering.adaptation.hot(epoch),
+            hot=self._steering.adaptation.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.subqueries.items()
                 if record.scattered
             },
-            scattering=self._steering.adaptation.take_scattering(waiting.holds),
+            scattering=self._steering.adaptation.hot.take_next(waiting.holds),
             holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,

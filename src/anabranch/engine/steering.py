@@ -170,7 +170,7 @@ class Steering:
             self.maps = apply(self.maps, actions)
         for action in actions:
             if isinstance(action, Scatter):
-                with_cells = self.adaptation.scatter(action, self.maps)
+                with_cells = self.adaptation.hot.scatter(action, self.maps[action.exchange])
                 self.maps = {**self.maps, action.exchange: with_cells}
         self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
 

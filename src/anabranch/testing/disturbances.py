@@ -172,11 +172,11 @@ def condense(it: Meddling) -> None:
 def spread_out(it: Meddling) -> None:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
     adaptation = it.run._steering.adaptation
-    home = it.draw.choice([*adaptation.scatterable, None])
+    home = it.draw.choice([*adaptation.hot.scatterable, None])
     if home and (full := adaptation.full_slots(home)):
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(full)
-        if slot < adaptation.scatterable[home]:
+        if slot < adaptation.hot.scatterable[home]:
             it.run.request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
             it.counts["scattered"] += 1
 

@@ -1,0 +1,83 @@
+"""Hot slots: what is done about single keys that are too much for any site.
+
+Before aggregates, senders sub-aggregate the rows of such a slot (*condensed*). Rows of inner joins meet in
+cells instead (*scattered*): the owner of the slot takes its state there at the end of an epoch, and from the
+next one on rows are sent there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from anabranch.adapt.actions import Condense, Scatter
+from anabranch.language.graph import Join
+from anabranch.plan.subquery import BY_TERMS, Plan
+from anabranch.routing.grid import Scattered, choose_grid
+from anabranch.routing.holdback import Holds
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.manifest import Manifest
+
+CONDENSED = 100
+"""Epochs after which a condensed slot has to show again that it is hot."""
+
+
+class HotSlots:
+    """The slots of a run that are condensed, and those that are to be scattered."""
+
+    def __init__(self, plan: Plan, maps: Mapping[str, PartitionMap], manifest: Manifest) -> None:
+        self.combining = {part.home for part in plan.subqueries.values() if part.combines}
+        """The exchanges before aggregates."""
+        self.scatterable = {home: maps[home].hashed for home in maps if _can_scatter(plan, home)}
+        """The exchanges whose hot keys can be scattered, with the number of their slots."""
+        self._condensed: dict[tuple[str, int], int] = {}
+        self._next: dict[str, list[Scattered]] = {}
+        self._known = {
+            (name, one.slot)
+            for name, record in manifest.subqueries.items()
+            for one in record.scattered
+        }
+
+    def condense(self, action: Condense, epoch: int) -> None:
+        """Has senders sub-aggregate the rows of a slot from the next epoch on."""
+        self._condensed[action.exchange, action.slot] = epoch
+
+    def condensed(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
+        """The slots whose rows senders sub-aggregate in an epoch."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for (home, slot), since in list(self._condensed.items()):
+            if epoch - since > CONDENSED:
+                del self._condensed[home, slot]
+            else:
+                found.setdefault(home, []).append((slot, slot + 1))
+        return {home: tuple(sorted(slots)) for home, slots in found.items()}
+
+    def scatter(self, action: Scatter, known: PartitionMap) -> PartitionMap:
+        """Sets out to scatter a slot with the next epoch: the map with its cells."""
+        if (action.exchange, action.slot) in self._known:
+            return known
+        self._known.add((action.exchange, action.slot))
+        bands = choose_grid(len(action.sites)).bands
+        self._next.setdefault(action.exchange, []).append(
+            Scattered(action.slot, known.slots, bands)
+        )
+        return known.with_cells(action.sites)
+
+    def take_next(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
+        """What is scattered in this epoch; not while anything of its exchange waits."""
+        now = {home: tuple(some) for home, some in self._next.items() if home not in holds}
+        self._next = {home: some for home, some in self._next.items() if home in holds}
+        return now
+
+
+def _can_scatter(plan: Plan, home: str) -> bool:
+    """Whether an exchange serves one inner join of two inputs by equal keys, and nothing else."""
+    sharing = [part for part in plan.subqueries.values() if part.home == home]
+    node = sharing[0].node
+    return (
+        len(sharing) == 1
+        and isinstance(node, Join)
+        and node.kind == "inner"
+        and len(node.parts) == 2
+        and node.rows is None
+        and sharing[0].spread == BY_TERMS
+    )
