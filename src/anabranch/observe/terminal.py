@@ -40,6 +40,7 @@ def picture(
     if totals.last["stateOperators"]:
         parts += [_state(totals), Text()]
     parts.append(_results(totals))
+    parts += _balance(totals)
     parts += _warnings(totals)
     return Group(*parts)
 
@@ -150,6 +151,22 @@ def _results(totals: Totals) -> Text:
     return text
 
 
+def _balance(totals: Totals) -> list[Text]:
+    """How even the load is, and what was done about it."""
+    levels = totals.last["customMetrics"].get("adaptation", {}).get("levels", ())
+    known = [level["imbalance"] for level in levels if level["imbalance"] is not None]
+    if not known:
+        return []
+    text = Text("balance  ", "dim")
+    text.append(f"the busiest site has {max(known):.2f} times the mean, {totals.moved:,} moves")
+    return [text, *(Text(f"  epoch {d['epoch']}: {explained(d)}", "dim") for d in totals.decisions)]
+
+
+def explained(decision: dict[str, Any]) -> str:
+    """A decision with its cause, in one line."""
+    return f"{decision['action']} ({decision['cause']})"
+
+
 def _warnings(totals: Totals) -> list[Text]:
     return [Text(f"epoch {epoch}: {warning}", "yellow") for epoch, warning in totals.warnings]
 
@@ -185,7 +202,7 @@ class LiveView:
     def tick(self, totals: Totals, message: str) -> None:
         elapsed = time.monotonic() - self._began
         warned = sum(1 + text.cell_len // self._console.width for text in _warnings(totals))
-        fixed = 15 + len(totals.last.get("stateOperators", [])) + warned
+        fixed = 16 + len(totals.last.get("stateOperators", [])) + warned + len(totals.decisions)
         room = max(2, self._console.height - fixed)
         self._live.transient = not totals.epochs  # a run without epochs leaves no picture
         drawn = picture(totals, self._title, elapsed, message, self._goal, min(room, MOST_SITES))

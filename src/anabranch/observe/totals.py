@@ -7,6 +7,7 @@ from typing import Any
 
 RECENT_RATES = 20
 RECENT_WARNINGS = 3
+RECENT_DECISIONS = 3
 WARNING_EPOCHS = 10
 
 
@@ -40,6 +41,10 @@ class Totals:
     """Rows per second of the last epochs that had input."""
     warnings: list[tuple[int, str]] = field(default_factory=list)
     """What operators have warned of in the last epochs, with the epoch; the newest come last."""
+    moved: int = 0
+    """Partitions that moved, by themselves or by hand."""
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    """The newest decisions that were carried out; the newest come last."""
     last: dict[str, Any] = field(default_factory=dict)
     """The newest report; empty before the first."""
 
@@ -64,6 +69,10 @@ class Totals:
         for sink in progress["sinks"]:
             known = self.results.get(sink["query"], 0)
             self.results[sink["query"]] = known + sink["numOutputRows"]
+        adaptation = progress["customMetrics"].get("adaptation", {})
+        made = [one for one in adaptation.get("decisions", ()) if one["accepted"]]
+        self.moved += sum(one["kind"] == "move" for one in made)
+        self.decisions = [*self.decisions, *made][-RECENT_DECISIONS:]
         epoch = int(progress["batchId"])
         told = [(epoch, text) for text in progress["customMetrics"]["warnings"]]
         recent = [warning for warning in self.warnings if warning[0] > epoch - WARNING_EPOCHS]
@@ -101,6 +110,7 @@ class Totals:
             "seconds": round(self.seconds, 3),
             "rowsPerSecond": round(self.rate),
             "rowsPerSecondWarm": round(self.warm_rate),
+            "partitionsMoved": self.moved,
             "eventTime": self.last.get("eventTime", {}),
             "sources": [
                 {"description": name, **{key: metrics[key] for key in metrics if key != "bad"}}

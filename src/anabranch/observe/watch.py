@@ -93,12 +93,14 @@ def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
     streams = totals.streams()
     marks = [f"{name} {times.get('watermark')}" for name, _, times in streams]
     late = sum(metrics["lateRowsTotal"] for _, metrics, _ in streams)
+    moved = progress["customMetrics"].get("adaptation", {}).get("moved", 0)
     return (
         f"epoch {progress['batchId']}: {progress['numInputRows']:,} rows in "
         f"{progress['durationMs']['triggerExecution'] / 1000:.2f} s "
         f"({progress['processedRowsPerSecond']:,.0f} rows/s); watermark {', '.join(marks)}; "
         f"late {late:,}; state {rows:,} rows, {size}; "
         f"results {', '.join(f'{query} {count:,}' for query, count in totals.results.items())}"
+        + (f"; {moved} partition(s) moved" if moved else "")
     )
 
 
