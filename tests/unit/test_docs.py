@@ -55,18 +55,18 @@ def test_commands_exist(text: str, path: Path) -> None:
 
 
 def test_subcommands_exist() -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "anabranch", "--help"], capture_output=True, text=True, check=True
-    ).stdout
-    bench = subprocess.run(
-        [sys.executable, "-m", "anabranch", "bench", "--help"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    def commands(*group: str) -> set[str]:
+        whole = [sys.executable, "-m", "anabranch", *group, "--help"]
+        shown = subprocess.run(whole, capture_output=True, text=True, check=True).stdout
+        return set(re.findall(r"^\W{2}([a-z-]+)", shown, flags=re.M))
+
+    known = commands()
+    groups = {group: commands(group) for group in ("bench", "simulate")}
     for path in DOCUMENTS:
         for command, sub in re.findall(r"`anabranch (\w+)(?: ([a-z-]+))?", path.read_text()):
-            assert command in shown, f"{path.name} says anabranch {command}"
-            if command == "bench" and sub:
-                assert sub in bench, f"{path.name} says anabranch bench {sub}"
+            assert command in known, f"{path.name} says anabranch {command}"
+            if command in groups and sub:
+                assert sub in groups[command], f"{path.name} says anabranch {command} {sub}"
 
 
 def test_settings_named_in_documents_exist() -> None:

@@ -7,6 +7,7 @@ site begins only when it has fetched all that the old one wrote. Whatever happen
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from anabranch.adapt.protocols.moving import (
     Moving,
     Pause,
     SiteLost,
+    StateArrived,
 )
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import even_map
@@ -45,9 +47,9 @@ Subject = tuple[str, int]
 class Movement(RuleBasedStateMachine):
     """A driver that carries out what the protocol tells it, and remembers what really is where."""
 
-    @initialize(pausing=st.booleans())
-    def begin(self, pausing: bool) -> None:
-        self.protocol = MoveProtocol(pausing)
+    @initialize(pausing=st.booleans(), fetch_first=st.booleans())
+    def begin(self, pausing: bool, fetch_first: bool) -> None:
+        self.protocol = MoveProtocol(pausing, fetch_first=fetch_first)
         self.maps = {"flows": even_map(6, SITES, 24), "pairs": even_map(5, SITES, 5)}
         self.owners = {
             (home, start): {site}
@@ -58,7 +60,7 @@ class Movement(RuleBasedStateMachine):
         self.alive = set(range(SITES))
         self.written = dict.fromkeys(self.owners, -1)
         self.asked: set[Subject] = set()
-        """What is fetched in the next epoch."""
+        """What is to be fetched, by the end of the next epoch at the latest."""
         self.fetched: dict[Subject, int] = {}
         """The epoch up to which a new site has the state of a partition."""
         self.paused: set[Subject] = set()
@@ -117,6 +119,17 @@ class Movement(RuleBasedStateMachine):
             orders = self.protocol.handle(MoveAccepted(move, self.epoch, far))
             self.carry_out(orders, near=not far)
 
+    @rule(data=st.data())
+    def arrive(self, data: Any) -> None:
+        """The state of one partition has arrived, or comes too late."""
+        subject = data.draw(st.sampled_from(sorted(self.owners)))
+        if subject in self.asked:
+            self.asked.remove(subject)
+            self.fetched[subject] = self.epoch
+            self.carry_out(self.protocol.handle(StateArrived(subject)))
+        elif subject not in self.protocol.moving:
+            assert self.protocol.handle(StateArrived(subject)) == []
+
     @rule(busy=st.integers(0, 2**11 - 1))
     def commit(self, busy: int) -> None:
         """An epoch in which some partitions get rows: those that are paused keep them for later."""
@@ -154,7 +167,7 @@ class Movement(RuleBasedStateMachine):
     def crash(self) -> None:
         """Only what the manifest has is left: the moves under way, and rows that were held back."""
         stored = copy.deepcopy(self.protocol.moving)
-        self.protocol = MoveProtocol(self.protocol.pausing, stored)
+        self.protocol = replace(self.protocol, moving=stored)
         self.fetched, self.paused, self.asked = {}, set(), set()
         self.carry_out(self.protocol.resume())
 
@@ -210,6 +223,8 @@ def test_validate_finds_what_is_wrong() -> None:
         under_way(PAUSED).validate(MAPS, [])
     with pytest.raises(RunError, match="is fetching, but"):
         under_way(FETCHING).validate(MAPS, [MOVE.subject])
+    with pytest.raises(RunError, match="is paused, but is not being moved"):
+        MoveProtocol().validate(MAPS, [MOVE.subject])
 
 
 def test_a_near_move_is_installed_at_once() -> None:
@@ -223,6 +238,25 @@ def test_a_far_move_takes_two_epochs() -> None:
     assert protocol.handle(MoveAccepted(MOVE, 3, far=True)) == [Fetch(MOVE)]
     assert protocol.handle(EpochCommitted(4)) == [Pause(MOVE), Fetch(MOVE)]
     assert protocol.handle(EpochCommitted(5)) == [Install(MOVE, 3)]
+
+
+def test_moves_go_on_one_by_one_when_their_state_arrives() -> None:
+    protocol, other = MoveProtocol(), Move("flows", 8, "test", source=0, target=1)
+    for move in (MOVE, other):
+        protocol.handle(MoveAccepted(move, 3, far=True))
+    assert protocol.handle(StateArrived(MOVE.subject)) == [Pause(MOVE), Fetch(MOVE)]
+    assert protocol.handle(StateArrived(MOVE.subject)) == [Install(MOVE, 3)]
+    assert protocol.handle(StateArrived(MOVE.subject)) == [], "nobody waits for it"
+    assert protocol.moving == {other.subject: Moving(other, FETCHING, 3)}
+
+
+def test_in_flux_own_order_a_partition_is_paused_first() -> None:
+    protocol = MoveProtocol(fetch_first=False)
+    assert protocol.handle(MoveAccepted(MOVE, 3, far=True)) == [Pause(MOVE), Fetch(MOVE)]
+    assert protocol.handle(StateArrived(MOVE.subject)) == [Install(MOVE, 3)]
+    unable = MoveProtocol(pausing=False, fetch_first=False)
+    assert unable.handle(MoveAccepted(MOVE, 3, far=True)) == [Fetch(MOVE)]
+    assert unable.handle(StateArrived(MOVE.subject)) == [Install(MOVE, 3)]
 
 
 def test_a_lost_site_ends_its_moves() -> None:

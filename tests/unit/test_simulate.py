@@ -10,16 +10,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from anabranch.adapt.actions import Move
+from anabranch.adapt.protocols.moving import PAUSED, Fetch, Install, Pause
 from anabranch.errors import RunError
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
-from anabranch.simulate.model import Simulation
-from anabranch.simulate.movement import Movement, Order
+from anabranch.simulate.model import Simulation as Unchecked
+from anabranch.simulate.movement import Movement
 from anabranch.simulate.producers import Exchange, SkewBuffer
+from anabranch.simulate.record import Record
+from anabranch.simulate.rounds import EXCHANGE
 
 CLUSTER = Cluster(sites=8, partitions=256, lanes=8)
 FULL_RATE = CLUSTER.sites / (CLUSTER.row_seconds + CLUSTER.produce_seconds)
+
+
+class Simulation(Unchecked):
+    """Says after every step whether all is where the movement protocol has it."""
+
+    def _step(self, now: float, record: Record) -> None:
+        super()._step(now, record)
+        self.validate()
 
 
 @pytest.mark.parametrize("exchange", [False, True])
@@ -88,19 +100,47 @@ def test_an_exchange_does_not_move_partitions() -> None:
 
 def test_a_move_drains_extracts_transfers_and_installs() -> None:
     movement = Movement(CLUSTER)
-    movement.add(Order(1, 0, 3))
+    move = Move(EXCHANGE, 1, "test", source=0, target=3)
+    movement.add(move)
     on_disk = np.zeros(256, bool)
-    assert movement.begin(np.full(8, 100.0), {0}, on_disk) == [], (
-        "a site at its disk does not answer"
-    )
-    assert movement.begin(np.full(8, 100.0), set(), on_disk) == [Order(1, 0, 3)]
-    seconds, served = 0.0, np.full(8, 20.0)
+    assert movement.begin(7, {0}, on_disk) == [], "a site at its disk does not answer"
+    assert movement.begin(7, set(), on_disk) == [Pause(move), Fetch(move)]
+    assert movement.protocol.moving[move.subject].phase == PAUSED
+    movement.fetch([move], np.full(8, 100.0))
+    seconds, served, told = 0.0, np.full(8, 20.0), []
     while not movement.idle:
+        assert not told
         movement.handle(np.full(8, 1e-3))
-        movement.advance(served, 1e-3)
+        told = movement.advance(served, 1e-3)
         seconds += 1e-3
+    assert told == [Install(move, 7)]
     transfer = CLUSTER.partition_bytes / CLUSTER.moving
     assert seconds == pytest.approx(transfer + 0.005 + 2 * 0.002, abs=0.006)
+
+
+def test_validate_finds_what_was_not_carried_out() -> None:
+    events = [Event(0.0, 2, rate=LOADED)]
+    simulation = Unchecked(CLUSTER, even(256), 1, as_published(), events)
+    step, record = 0, Record(8)
+    while not simulation._movement.travelling:
+        simulation._step(step * CLUSTER.step, record)
+        step += 1
+    partition = min(simulation._movement.travelling)[1]
+    simulation.validate()
+    simulation._producers.paused.remove(partition)
+    with pytest.raises(RunError, match="is paused, but its rows are not"):
+        simulation.validate()
+    simulation._producers.paused.add(partition)
+    simulation.site[partition] += 1
+    with pytest.raises(RunError, match="is being moved from site"):
+        simulation.validate()
+    simulation.site[partition] -= 1
+    simulation._movement.protocol.moving.clear()
+    with pytest.raises(RunError, match="is not being moved"):
+        simulation.validate()
+    simulation._producers.paused.clear()
+    with pytest.raises(RunError, match="State travels"):
+        simulation.validate()
 
 
 def test_memory_that_is_cut_stops_a_site_until_partitions_have_moved() -> None:

@@ -1,1 +1,1 @@
-"""The simulator: a model of a cluster under the policies, the arbiter and the tuning that the engine uses."""
+"""The simulator: a model of a cluster under the policies, arbiter, tuning and protocol of the engine."""

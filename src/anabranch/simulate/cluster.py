@@ -28,7 +28,7 @@ class Cluster:
     partition_rows: int = 10_000
     """Rows of state in each partition."""
     handling_seconds: float = 0.2e-6
-    """For each row of state that is extracted or installed."""
+    """For each row of state that is extracted or inserted."""
     link: float = 250e6 / 8
     """Bytes a second between two sites that partitions move at, at most."""
     links: float = 500e6 / 8

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from anabranch.adapt.controller import Controller
+from anabranch.adapt.protocols.moving import Fetch, Install, Instruction, Pause
+from anabranch.errors import RunError
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.simulate.cluster import Cluster, Event
 from anabranch.simulate.disks import Disks
 from anabranch.simulate.movement import Movement
 from anabranch.simulate.producers import Exchange, Producers, SkewBuffer
 from anabranch.simulate.record import Moved, Record
-from anabranch.simulate.rounds import Rounds
+from anabranch.simulate.rounds import EXCHANGE, Rounds
 
 
 class Simulation:
@@ -60,7 +63,8 @@ class Simulation:
             self._happen(self._events.pop(0))
         queued = self._producers.queued.sum(axis=0)
         if not self._movement.idle:
-            self._pause(queued)
+            begun = self._movement.begin(round(now / step), self._disks.silent, self._disks.on_disk)
+            self._carry_out(begun, queued, now, record)
         produced = self._producers.produce()
         queued = self._producers.queued.sum(axis=0)
         mine = produced / self.cluster.sites * self.cluster.produce_seconds
@@ -82,7 +86,7 @@ class Simulation:
         rows = float(served.sum())
         record.add(now, rows, float((served / self._rate).sum()) * cost)
         if not self._movement.idle:
-            self._resume(taken, now, record)
+            self._carry_out(self._movement.advance(taken, step), queued - taken, now, record)
         if self._rounds is not None:
             left = np.maximum(seconds - served * cost, 0.0)
             idle = step * np.divide(left, whole, out=np.zeros_like(left), where=whole > 0)
@@ -108,27 +112,40 @@ class Simulation:
         rounds.add(served, idle, produced)
         if rounds.due(now, self._disks.silent):
             record.collections.append((now, rounds.collected(now)))
-            orders = rounds.decide(
+            moves = rounds.decide(
                 now, self._chances, self.site, self._disks.on_disk, self._disks.memory,
                 self._producers.held, self._rng,
             )  # fmt: skip
-            for order in orders:
-                self._movement.add(order)
-            if not orders:
+            for move in moves:
+                self._movement.add(move)
+            if not moves:
                 rounds.moved(now)
 
-    def _pause(self, queued: np.ndarray) -> None:
-        disks = self._disks
-        for order in self._movement.begin(queued, disks.silent, disks.on_disk):
-            disks.keep(order.partition, order.source)
-            self._producers.pause(order.partition, order.source)
+    def _carry_out(
+        self, instructions: Sequence[Instruction], queued: np.ndarray, now: float, record: Record
+    ) -> None:
+        """Does what the protocol says, `queued` being the rows on each site's connections."""
+        for order in instructions:
+            move = order.move
+            if isinstance(order, Pause):
+                self._disks.keep(move.partition, move.source)
+                self._producers.pause(move.partition, move.source)
+            elif isinstance(order, Install):
+                self._producers.resume(move.partition, move.target)
+                self.site[move.partition] = move.target
+                self._disks.leave(move.partition, move.source, move.target)
+                record.moves.append(Moved(now, move.partition, move.source, move.target))
+        fetches = [order.move for order in instructions if isinstance(order, Fetch)]
+        if fetches:
+            self._movement.fetch(fetches, queued)
 
-    def _resume(self, taken: np.ndarray, now: float, record: Record) -> None:
-        for order in self._movement.advance(taken, self.cluster.step):
-            self._producers.resume(order.partition, order.target)
-            self.site[order.partition] = order.target
-            self._disks.leave(order.partition, order.source, order.target)
-            record.moves.append(Moved(now, order.partition, order.source, order.target))
+    def validate(self) -> None:
+        """Raises RunError unless partitions are where the protocol has them, and only its state travels."""
+        protocol = self._movement.protocol
+        paused = [(EXCHANGE, partition) for partition in self._producers.paused]
+        protocol.validate({EXCHANGE: PartitionMap(tuple(self.site.tolist()))}, paused)
+        if self._movement.travelling != protocol.moving.keys():
+            raise RunError("State travels that is not being moved, or is being moved and does not.")
 
     def _use_disks(self, seconds: np.ndarray, now: float, record: Record) -> None:
         """Takes the time at disks, and for rows that waited there, from what sites have."""

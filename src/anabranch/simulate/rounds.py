@@ -15,7 +15,6 @@ from anabranch.adapt.controller import Controller
 from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.view import Partitions, Sites, View, slowness
 from anabranch.simulate.cluster import Cluster
-from anabranch.simulate.movement import Order
 
 EXCHANGE = "rows"
 
@@ -46,16 +45,16 @@ class Rounds:
         return not self._unanswered
 
     def decide(self, now: float, chances: np.ndarray, site: np.ndarray, on_disk: np.ndarray,
-               memory: np.ndarray, held: np.ndarray, rng: np.random.Generator) -> list[Order]:  # fmt: skip
+               memory: np.ndarray, held: np.ndarray, rng: np.random.Generator) -> list[Move]:  # fmt: skip
         """Moves to carry out, from figures that count whole rows by chance."""
         view = self._view(now - self._since, chances, site, on_disk, memory, held, rng)
-        moves = [
+        verdicts = self._controller.decide(view)
+        self.moving, self._moving_since = True, now
+        return [
             verdict.action
-            for verdict in self._controller.decide(view)
+            for verdict in verdicts
             if verdict.accepted and isinstance(verdict.action, Move)
         ]
-        self.moving, self._moving_since = True, now
-        return [Order(move.partition, move.source, move.target) for move in moves]
 
     def moved(self, now: float) -> None:
         """All moves of the round are done."""

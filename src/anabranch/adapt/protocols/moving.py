@@ -1,13 +1,17 @@
-"""Flux's movement protocol (F4) between epochs: quiesce, extract, transfer, install, restart.
+"""Flux's movement protocol (F4): quiesce, extract, transfer, install, restart.
 
-Between two epochs nothing is in flight, so every partition is quiesced there, and segments never change, so
-extracting is naming them. Where all sites read the same folder, that is the whole move: it is installed at
-once. Where state is far away, the new site fetches the segments while the old one works on (*fetching*);
-then the partition is paused for an epoch, its rows held back before the exchange, while the new site fetches
-what that last epoch wrote (*paused*); then it is installed and its rows are let go.
+Where all sites read the same state, a move is installed at once. Where state is far away, the new site
+fetches it while the old one works on (*fetching*); then the partition is paused, its rows held back before
+the exchange, while the new site fetches what was written meanwhile (*paused*); then it is installed and its
+rows are let go. In Flux's own order, with `fetch_first` off, a partition is paused for all of that.
 
-The machine knows no clock, disk or network. Its state is in the manifest: after a crash it goes on where it
-was, or back, for until a move is installed the old site has everything. `validate` says what always holds.
+The machine knows no clock, disk or network: who drives it says what happened and does what it is told. The
+engine does so between epochs, where nothing is in flight, so that every partition is quiesced there, and
+segments never change, so that extracting is naming them; what an epoch was to fetch has all arrived at its
+end. The simulator drives every move by itself, in simulated time.
+
+Until a move is installed the old site has everything. So the engine keeps the machine's state in the
+manifest, and after a crash it goes on where it was, or back. `validate` says what always holds.
 """
 
 from __future__ import annotations
@@ -29,21 +33,28 @@ class Moving:
     move: Move
     phase: str
     since: int
-    """The epoch after which it began."""
+    """When it began, as counted by who drives it: the engine's epoch, the simulator's step."""
 
 
 @dataclass(frozen=True)
 class MoveAccepted:
-    """A move was decided after an epoch; `far` if the new site has to fetch its state."""
+    """A move is to begin; `far` if the new site has to fetch its state."""
 
     move: Move
-    epoch: int
+    now: int
     far: bool
 
 
 @dataclass(frozen=True)
+class StateArrived:
+    """The new site of one partition has all that it was to fetch; too late if the move was abandoned."""
+
+    subject: tuple[str, int]
+
+
+@dataclass(frozen=True)
 class EpochCommitted:
-    """An epoch is over, and all that was to be fetched in it has been."""
+    """An epoch is over, and all that was to be fetched in it has arrived, for every move."""
 
     epoch: int
 
@@ -55,26 +66,26 @@ class SiteLost:
     site: int
 
 
-Event = MoveAccepted | EpochCommitted | SiteLost
+Event = MoveAccepted | StateArrived | EpochCommitted | SiteLost
 
 
 @dataclass(frozen=True)
 class Fetch:
-    """Let the new site fetch the segments of the partition in the next epoch."""
+    """Let the new site fetch the state of the partition, as it is from now on."""
 
     move: Move
 
 
 @dataclass(frozen=True)
 class Pause:
-    """Hold back the rows of the partition from the next epoch on."""
+    """Hold back the rows of the partition from now on."""
 
     move: Move
 
 
 @dataclass(frozen=True)
 class Install:
-    """Give the partition to the new site, from the next epoch on, with the rows that were held back."""
+    """Give the partition to the new site, from now on, with the rows that were held back."""
 
     move: Move
     since: int
@@ -98,11 +109,15 @@ class MoveProtocol:
     pausing: bool = True
     """Whether rows can be held back; if not, a move is installed without a pause."""
     moving: dict[tuple[str, int], Moving] = field(default_factory=dict)
+    fetch_first: bool = True
+    """Whether the new site fetches once before the pause, which makes it short. Flux pauses first."""
 
     def handle(self, event: Event) -> list[Instruction]:
         """The one place where moves change their phase."""
         if isinstance(event, MoveAccepted):
             return self._begin(event)
+        if isinstance(event, StateArrived):
+            return self._go_on(self.moving[event.subject]) if event.subject in self.moving else []
         if isinstance(event, EpochCommitted):
             return [order for known in list(self.moving.values()) for order in self._go_on(known)]
         return [order for known in list(self.moving.values()) for order in self._lose(known, event)]
@@ -111,16 +126,22 @@ class MoveProtocol:
         if event.move.subject in self.moving:
             raise RunError(f"Partition {event.move.subject} is being moved already.")
         if not event.far:
-            return [Install(event.move, event.epoch)]
-        self.moving[event.move.subject] = Moving(event.move, FETCHING, event.epoch)
+            return [Install(event.move, event.now)]
+        known = Moving(event.move, FETCHING, event.now)
+        if self.pausing and not self.fetch_first:
+            return self._pause(known)
+        self.moving[event.move.subject] = known
         return [Fetch(event.move)]
 
     def _go_on(self, known: Moving) -> list[Instruction]:
         if known.phase == FETCHING and self.pausing:
-            self.moving[known.move.subject] = replace(known, phase=PAUSED)
-            return [Pause(known.move), Fetch(known.move)]
+            return self._pause(known)
         del self.moving[known.move.subject]
         return [Install(known.move, known.since)]
+
+    def _pause(self, known: Moving) -> list[Instruction]:
+        self.moving[known.move.subject] = replace(known, phase=PAUSED)
+        return [Pause(known.move), Fetch(known.move)]
 
     def _lose(self, known: Moving, event: SiteLost) -> list[Instruction]:
         if event.site == known.move.target:
@@ -142,6 +163,8 @@ class MoveProtocol:
     def validate(self, maps: Mapping[str, PartitionMap], paused: Iterable[tuple[str, int]]) -> None:
         """Raises RunError unless every partition has one owner and only what is paused waits."""
         waiting = set(paused)
+        for subject in waiting - self.moving.keys():
+            raise RunError(f"Partition {subject} is paused, but is not being moved.")
         for subject, known in self.moving.items():
             home = maps[subject[0]]
             number = home.partition_at(subject[1])
