@@ -1,0 +1,213 @@
+"""Sites that come and go, and what the controller does by itself about hot partitions and full memories."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anabranch import Session
+from anabranch.engine.epoch import Burden
+from anabranch.engine.exchange import Twin
+from anabranch.engine.placement import bind
+from anabranch.testing.sources import EpochSource
+
+FLOWS = "SELECT tb, k, COUNT(*) AS c, SUM(v) AS v FROM s GROUP BY time/20 AS tb, k"
+PER_ROW = 2e-5
+
+
+def epochs(popular: float, count: int = 12, rows: int = 4_000, seed: int = 1) -> list[pl.DataFrame]:
+    """Rows of which this share have one key, over epochs of ten seconds."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for epoch in range(count):
+        keys = np.where(rng.random(rows) < popular, 7, rng.integers(100, 5_000, rows))
+        times = 10 * epoch + np.sort(rng.integers(0, 10, rows))
+        made.append(pl.DataFrame({"time": times, "k": keys, "v": rng.integers(0, 50, rows)}))
+    return made
+
+
+def aggregate(frames: Sequence[pl.DataFrame]) -> list[Any]:
+    whole = pl.concat(frames).group_by(pl.col("time") // 20, "k")
+    return sorted(whole.agg(pl.len().alias("c"), pl.col("v").sum()).rows())
+
+
+def session(sites: int, exchange: Twin | None = None, **settings: Any) -> Session:
+    made = Session.in_process(
+        sites, {"fsync": False, "least_gain_seconds": 0.001, "combine_reduction": 1e9, **settings}
+    )
+    if exchange is not None:
+        made._exchange = lambda: exchange  # type: ignore[method-assign]
+    return made
+
+
+def kinds(run: Any) -> set[str]:
+    return {entry["kind"] for entry in run.history() if entry["accepted"]}
+
+
+def burdens(sites: int) -> Any:
+    return lambda epoch: {site: Burden(seconds_per_row=PER_ROW) for site in range(sites)}
+
+
+def test_a_hot_key_of_an_aggregate_is_condensed_by_its_senders() -> None:
+    frames = epochs(0.6)
+    made = session(4)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=burdens(4))
+    assert run.await_termination(60)
+    assert "condense" in kinds(run)
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+    rows = [sum(s["rowsIn"] for s in p["customMetrics"]["sites"]) for p in run.recent_progress]
+    assert min(rows[4:-1]) < 0.6 * rows[0], "what is condensed is not sent"
+
+
+def test_a_hot_key_of_a_join_is_scattered_over_cells() -> None:
+    left, right = epochs(0.5, rows=1_500, seed=2), epochs(0.02, rows=400, seed=3)
+    made = session(4)
+    made.stream("a", EpochSource(left), ordered="time")
+    made.stream("b", EpochSource(right), ordered="time")
+    made.query(
+        "pairs",
+        "SELECT a.time AS t, a.k AS k, a.v AS v, b.v AS w FROM a JOIN b ON a.k = b.k "
+        "AND b.time BETWEEN a.time - 15 AND a.time + 15",
+    )
+    run = made.start(sinks={"pairs": "memory"}, at_end="close", burdens=burdens(4))
+    assert run.await_termination(60)
+    assert "scatter" in kinds(run)
+    assert run._checkpoint.manifest.subqueries["pairs@1"].scattered
+    one, other = pl.concat(left), pl.concat(right)
+    joined = one.join(other, on="k", suffix="_b")
+    near = (pl.col("time_b") - pl.col("time")).abs() <= 15
+    expected = joined.filter(near).select("time", "k", "v", "v_b")
+    assert sorted(run.results("pairs").rows()) == sorted(expected.rows())
+
+
+def test_hot_partitions_are_cut_and_cold_ones_joined_again() -> None:
+    """Three popular keys in one partition of few: nothing fits until it is cut."""
+    frames = epochs(0.0, rows=6_000)
+    made = session(4, partitions_per_site=1)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=burdens(4))
+    assert run.await_termination(60)
+    assert "split" in kinds(run)
+    assert run.partition_map("flows@1").partitions > 4
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+def test_a_site_that_is_short_of_memory_gives_partitions_away() -> None:
+    frames = epochs(0.0)
+    made = session(3, policy="memory", site_memory_bytes=1 << 30)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    small = {0: Burden(memory=20_000)}
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=lambda epoch: small)
+    assert run.await_termination(60)
+    moves = [entry for entry in run.history() if entry["accepted"]]
+    assert moves
+    assert {entry["source"] for entry in moves} == {0}
+    assert all(entry["cause"].startswith("memory: ") for entry in moves)
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+class Flickering(Twin):
+    """An exchange whose sites are alive as a script says, turn by turn; the last line stays."""
+
+    def __init__(self, script: Sequence[list[bool]]) -> None:
+        super().__init__()
+        self.script = list(script)
+        self.waited = 0
+
+    def alive(self, sites: int) -> list[bool]:
+        now = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        self.waited += not any(now)
+        return now
+
+
+def flickering(script: Sequence[list[bool]]) -> tuple[Any, Flickering, list[pl.DataFrame]]:
+    frames = epochs(0.0, rows=500)
+    exchange = Flickering(script)
+    made = session(3, exchange, poll_interval_seconds=0.05)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    return made.start(sinks={"flows": "memory"}, at_end="close"), exchange, frames
+
+
+def test_what_a_lost_site_had_is_spread_over_the_others() -> None:
+    run, _, frames = flickering([[True] * 3] * 3 + [[True, False, True]])
+    assert run.await_termination(60)
+    assert set(run.partition_map("flows@1").sites) == {0, 2}
+    causes = {entry["cause"] for entry in run.history()}
+    assert "site 1 is gone" in causes
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+def test_a_site_that_comes_back_has_its_share_at_once() -> None:
+    run, _, frames = flickering([[True] * 3] * 3 + [[True, False, True]] * 3 + [[True] * 3])
+    assert run.await_termination(60)
+    sites = list(run.partition_map("flows@1").sites)
+    assert min(sites.count(site) for site in range(3)) > len(sites) // 5
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+def test_without_any_site_the_run_waits_and_says_so() -> None:
+    run, exchange, frames = flickering([[True] * 3] * 2 + [[False] * 3] * 12 + [[True] * 3])
+    seen = set()
+    while not run.await_termination(0.02):
+        seen.add(run.status["message"])
+    assert exchange.waited == 12
+    assert any(message.startswith("Waiting for executors") for message in seen)
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+def test_a_run_can_be_stopped_while_it_waits_for_executors() -> None:
+    run, _, _ = flickering([[False] * 3])
+    time.sleep(0.2)
+    run.stop()
+    assert not run.is_active
+
+
+@given(
+    st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=6),
+    st.integers(1, 9),
+)
+def test_sites_stay_on_executors_that_live(history: list[set[str]], sites: int) -> None:
+    bound: dict[int, str] = {}
+    seen = 0
+    for living in history:
+        executors = sorted(living)
+        seen = max(seen, len(executors))
+        most = -(-sites // seen)
+        before, bound = bound, bind(bound, executors, sites, most)
+        loads = [list(bound.values()).count(executor) for executor in executors]
+        assert set(bound.values()) <= living
+        assert max(loads) - min(loads) <= 1 or len(bound) == sites
+        if living == set(before.values()) and len(before) == sites:
+            assert bound == before, "nobody came or went"
+
+
+def test_more_executors_than_before_take_some_of_the_sites() -> None:
+    assert bind({0: "a", 1: "b", 2: "a", 3: "b"}, ["a", "b", "c"], 4, most=2) == {
+        0: "a", 1: "b", 2: "c", 3: "b",
+    }  # fmt: skip
+    assert bind({0: "a", 1: "a", 2: "a"}, ["a", "b"], 3, most=3) == {0: "a", 1: "a", 2: "b"}
+
+
+@pytest.mark.parametrize("policy", ["load", "hybrid", "none"])
+def test_sites_that_are_all_slow_have_nothing_to_give(policy: str) -> None:
+    frames = epochs(0.0, rows=1_000)
+    made = session(3, policy=policy, least_gain_seconds=0.05)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    slow = {site: Burden(seconds_per_row=PER_ROW, slowdown=3.0) for site in range(3)}
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=lambda epoch: slow)
+    assert run.await_termination(60)
+    assert not [entry for entry in run.history() if entry["kind"] == "move"]
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
