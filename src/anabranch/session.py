@@ -21,7 +21,8 @@ import polars as pl
 from anabranch.choosing import Choosing
 from anabranch.engine.epoch import Burden
 from anabranch.engine.exchange import Exchange, Twin
-from anabranch.engine.run import Run, RunOptions, StepHook
+from anabranch.engine.options import RunOptions, StepHook
+from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression

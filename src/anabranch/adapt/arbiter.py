@@ -1,7 +1,7 @@
 """The arbiter: takes proposals in order and accepts or refuses each, with a reason that is shown.
 
-It alone knows what policies do not look at: the budget of bytes that all exchanges share in a round, what
-the user has pinned, and what has moved lately. Its rule against thrashing is called *no return*: a
+It alone knows what policies do not look at: the budget of bytes that all exchanges share in a round, and what
+has moved lately. Its rule against thrashing is called *no return*: a
 partition that has moved stays for some rounds, and does not go back to a site it left unless that site
 has become faster or slower since, or many rounds have passed.
 """
@@ -51,12 +51,14 @@ class Arbiter:
     """Judges the proposals of one round after another."""
 
     limits: Limits = Limits()
+    left: float | None = None
+    """What is left of the budget, if others have used some of it before."""
     _left: dict[tuple[str, int], dict[int, Departure]] = field(default_factory=dict)
 
     def judge(self, proposals: Iterable[Action], view: View, round: int) -> list[Verdict]:
         """A verdict for every proposal; those accepted count against the budget and are remembered."""
         self._forget(round)
-        budget = self.limits.bytes_per_round
+        budget = self.limits.bytes_per_round if self.left is None else self.left
         verdicts, seen = [], set[tuple[str, int]]()
         for action in proposals:
             reason = self._refusal(action, view, round, budget, seen)

@@ -42,7 +42,7 @@ class Sample:
     """One epoch on the sites of one level."""
 
     seconds: float
-    """From the first beginning to the last end."""
+    """What the busiest site took."""
     busy: np.ndarray
     waiting: np.ndarray
     rows: np.ndarray

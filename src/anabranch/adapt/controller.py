@@ -51,8 +51,11 @@ class Controller:
     _error: float | None = None
     _sites: int = 1
 
-    def decide(self, view: View) -> list[Verdict]:
-        """What to do now that figures have been collected; call `finished` when it is done."""
+    def decide(self, view: View, policies: tuple[Policy, ...] | None = None) -> list[Verdict]:
+        """What to do now that figures have been collected; call `finished` when it is done.
+
+        Other `policies` than the usual ones may be asked this once.
+        """
         self.round += 1
         used = view.utilisation
         known = self._expected is not None and len(self._expected) == len(used)
@@ -60,7 +63,9 @@ class Controller:
             surprise(self._expected, used) if known and self._expected is not None else None
         )
         self._sites = len(used)
-        proposals = [action for policy in self.policies for action in policy(view, self.tuning)]
+        proposals = [
+            action for policy in policies or self.policies for action in policy(view, self.tuning)
+        ]
         verdicts = self.arbiter.judge(proposals, view, self.round)
         self._expected = self._expect(view, verdicts)
         return verdicts

@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -119,7 +119,13 @@ class Adaptation:
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
         joining = self.hot.scatterable if self.sites > 1 else {}
-        return propose_heat(view, tuning, self._base, self.hot.combining, joining)
+        hot = self.hot.combining, self.hot.condensing
+        return propose_heat(view, tuning, self._base, *hot, joining)
+
+    @property
+    def _asked_for(self) -> tuple[Any, ...]:
+        """The policies of a user who asks: by load, if nothing moves by itself."""
+        return self._policies() if self._settings.policy != "none" else (POLICIES["load"],)
 
     def _limits(self) -> Limits:
         # Flux's own rules know no return
@@ -158,6 +164,10 @@ class Adaptation:
             if home in held and site < self.sites and self.alive[site]:
                 held[home] = held[home].moved({start: site})
         return held
+
+    def stays(self, home: str, start: int) -> bool:
+        """Whether a partition is pinned, or on its way somewhere."""
+        return (home, start) in self.pins or (home, start) in self.protocol.moving
 
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
@@ -237,13 +247,13 @@ class Adaptation:
                 continue
             rows = sum(manifest.subqueries[home].rows_received for home in level.homes)
             size = sum(manifest.subqueries[home].bytes_received for home in level.homes)
-            each = left / max(1.0, size / max(1, rows))
-            own = np.full(self.sites, each if kind == SHARED else each / self.sites)
-            self._slow |= {
-                (home, start)
-                for home, start in choose_holds(level.view, own, waited, not self.active)
-                if self._plan.subqueries[home].spread != IN_GRID
-            }
+            each = max(1.0, size / max(1, rows))
+            chosen, count = choose_holds(
+                level.view, left / each, waited, shared=kind == SHARED, all_stay=not self.active,
+                never=[home for home in level.homes if self._plan.subqueries[home].spread == IN_GRID],
+            )  # fmt: skip
+            self._slow |= chosen
+            left -= count * each
 
     # -- after an epoch ---------------------------------------------------------------------------
 
@@ -284,10 +294,9 @@ class Adaptation:
             level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
             if not asked and level.worthwhile < CONVINCED:
                 continue
-            arbiter = level.controller.arbiter
-            arbiter.limits = replace(arbiter.limits, bytes_per_round=budget)
+            level.controller.arbiter.left = budget
             began = time.perf_counter()
-            verdicts = level.controller.decide(view)
+            verdicts = level.controller.decide(view, self._asked_for if asked else None)
             done = [verdict.action for verdict in verdicts if verdict.accepted]
             budget -= sum(action.bytes for action in done if isinstance(action, Move))
             self._record(level, epoch, verdicts, time.perf_counter() - began)
@@ -460,7 +469,7 @@ def _resumed(manifest: Manifest, maps: Mapping[str, PartitionMap]) -> dict[tuple
 
 def _tuning(settings: Settings) -> Tuning:
     if settings.self_tuning:
-        return by_itself(least=0.0, most=settings.most_collection_seconds)
+        return by_itself(settings.least_collection_seconds, settings.most_collection_seconds)
     return fixed(
         settings.least_collection_seconds, settings.imbalance_threshold, settings.utilisation_limit
     )

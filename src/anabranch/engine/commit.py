@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -16,6 +16,7 @@ from anabranch.engine.epoch import (
     inputs_reached,
     newest_times,
 )
+from anabranch.engine.options import RunOptions
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
 from anabranch.plan.subquery import IN_GRID, Plan, Subquery
@@ -30,10 +31,6 @@ from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, ref
 from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
-
-if TYPE_CHECKING:
-    from anabranch.engine.run import RunOptions
-
 
 MOST_LANE_VALUES = 1_000_000
 """Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""

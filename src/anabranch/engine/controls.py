@@ -10,16 +10,19 @@ from typing import Any
 
 from anabranch.adapt.actions import Action, Move
 from anabranch.engine.commit import Checkpoint
+from anabranch.engine.options import RunOptions
 from anabranch.engine.steering import Steering
 from anabranch.errors import RunError, suggest
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import NONE
 
 
 class Controls:
     """The part of a run's handle that steers it."""
 
     plan: Plan
+    options: RunOptions
     _checkpoint: Checkpoint
     _steering: Steering
 
@@ -44,12 +47,6 @@ class Controls:
                 raise RunError(
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
-                )
-            moving = [at for name, at in self._steering.adaptation.protocol.moving if name == home]
-            if moving:
-                raise RunError(
-                    f"Partition {moving[0]} of '{subquery}' is being moved: give it another map when "
-                    "that is done."
                 )
             for start, site in self.pins.get(home, {}).items():
                 owner = partition_map.sites[partition_map.partition_at(start)]
@@ -115,8 +112,8 @@ class Controls:
         """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
         with self._steering.changing:
             move = self._move(subquery, partition, site, "pinned")
-            self._steering.adaptation.pins[move.subject] = site
             self._steering.by_request([move], self._checkpoint.manifest.epoch)
+            self._steering.adaptation.pins[move.subject] = site
 
     def unpin(self, subquery: str, partition: int) -> None:
         """Lets a pinned partition move again."""
@@ -137,12 +134,15 @@ class Controls:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
                 )
+            if self.options.settings.skew_buffer == NONE:
+                raise RunError("Nothing can wait: the setting skew_buffer is 'none'.")
             self._steering.adaptation.stopped.add(subject)
 
     def resume(self, subquery: str, partition: int) -> None:
         """Lets the rows of a paused partition go."""
         with self._steering.changing:
-            subject = self._move(subquery, partition, 0, "").subject
+            self.partition_map(subquery)
+            subject = (self.plan.subqueries[subquery].home, partition)
             if subject not in self._steering.adaptation.stopped:
                 raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
             self._steering.adaptation.stopped.discard(subject)

@@ -18,7 +18,7 @@ class Decision:
     accepted: bool
     reason: str
     seconds: float = 0.0
-    """How long it took to decide on and carry out."""
+    """How long it took to decide on."""
     before: float | None = None
     """The busiest site's time against the mean, when it was taken."""
     after: float | None = None

@@ -7,14 +7,14 @@ next one on rows are sent there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from anabranch.adapt.actions import Condense, Scatter
 from anabranch.language.graph import Join
 from anabranch.plan.subquery import BY_TERMS, Plan
 from anabranch.routing.grid import Scattered, choose_grid
 from anabranch.routing.holdback import Holds
-from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.partition_map import MAX_SLOTS, PartitionMap
 from anabranch.state.manifest import Manifest
 
 CONDENSED = 100
@@ -41,6 +41,11 @@ class HotSlots:
         """Has senders sub-aggregate the rows of a slot from the next epoch on."""
         self._condensed[action.exchange, action.slot] = epoch
 
+    @property
+    def condensing(self) -> Collection[tuple[str, int]]:
+        """The exchanges and slots that are condensed now."""
+        return self._condensed.keys()
+
     def condensed(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """The slots whose rows senders sub-aggregate in an epoch."""
         found: dict[str, list[tuple[int, int]]] = {}
@@ -53,7 +58,8 @@ class HotSlots:
 
     def scatter(self, action: Scatter, known: PartitionMap) -> PartitionMap:
         """Sets out to scatter a slot with the next epoch: the map with its cells."""
-        if (action.exchange, action.slot) in self._known:
+        full = known.slots + len(action.sites) > MAX_SLOTS
+        if full or (action.exchange, action.slot) in self._known:
             return known
         self._known.add((action.exchange, action.slot))
         bands = choose_grid(len(action.sites)).bands

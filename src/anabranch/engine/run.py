@@ -13,16 +13,15 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
-from anabranch.engine.epoch import Burden, EpochReport, Orders, StreamOrders
+from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
 from anabranch.engine.exchange import Exchange
+from anabranch.engine.options import RunOptions
 from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.steering import Steering
@@ -32,43 +31,14 @@ from anabranch.plan.explain import explain_text
 from anabranch.plan.explanation import Explanation
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import place_lanes
-from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import Limits, Offer, Piece, Source
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace
 
-StepHook = Callable[[str, int], None]
 Explainer = Callable[[Manifest | None], Explanation]
 """Explains the plan of a run, with the figures of a manifest."""
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How a run was asked to go."""
-
-    name: str
-    root: str
-    """The durable place: a folder or a URI."""
-    checkpoint: Path
-    """A local folder that belongs to it: the place itself, or its cache."""
-    sites: int
-    settings: Settings
-    available_now: bool
-    interval: float
-    close_at_end: bool
-    dead_letter: str | None
-    on_bad: Mapping[str, str]
-    on_late: Mapping[str, str]
-    partitioning: list[str] | None = None
-    """The axes chosen for the streams, to be remembered by the checkpoint."""
-    burdens: Callable[[int], Mapping[int, Burden]] = lambda epoch: {}
-    """What weighs on sites in an epoch, on purpose: for tests and benchmarks."""
-    temporary: bool = False
-    """Whether the checkpoint goes away with the run."""
-    on_step: StepHook = lambda step, epoch: None
-    """Called at each step of an epoch; fault injection hangs here."""
 
 
 class Run(Controls):

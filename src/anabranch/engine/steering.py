@@ -44,19 +44,29 @@ class Steering:
     ) -> None:
         self._plan, self._settings, self._far = plan, settings, far
         self.sites = sites
-        self.maps = self._maps(manifest)
+        maps = self._maps(manifest)
         self.grids = {
             name: Grid(tuple(record.grid))
             for name, record in manifest.subqueries.items()
             if record.grid
         }
-        self.by_hand = {home for home in manifest.by_hand if home in self.maps}
+        self.by_hand = {home for home in manifest.by_hand if home in maps}
         """The exchanges whose maps the user has taken over."""
-        self.adaptation = Adaptation(plan, settings, sites, manifest, self.maps)
+        self.adaptation = Adaptation(plan, settings, sites, manifest, maps)
         # The manifest of an epoch may have pins that were made while it ran, with other maps
-        self.maps = self.adaptation.keep_pins(self.maps)
+        self.maps = self.adaptation.keep_pins(maps)
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
+
+    @property
+    def maps(self) -> dict[str, PartitionMap]:
+        """The map of each exchange in the next epoch."""
+        return self._current
+
+    @maps.setter
+    def maps(self, maps: dict[str, PartitionMap]) -> None:
+        self._current = maps
+        self.adaptation.protocol.reconcile(maps)
 
     def record(self) -> dict[str, Any]:
         """What the manifest keeps of it beside the maps."""
@@ -132,6 +142,7 @@ class Steering:
             # What was on a site that is gone is read by another, wherever it was
             actions = self.adaptation.evacuate(manifest.epoch, self.maps, _segments(manifest))
             self._install(actions)
+            self.maps = self.adaptation.keep_pins(self.maps)
             if (self.adaptation.alive & ~before).any():
                 self._share(np.flatnonzero(self.adaptation.alive).tolist(), manifest.epoch)
 
@@ -144,7 +155,7 @@ class Steering:
             for start, was, site in zip(
                 known.starts, known.sites, known.respread(sites).sites, strict=True
             )
-            if was != site and (home, start) not in self.adaptation.pins
+            if was != site and not self.adaptation.stays(home, start)
         ]
         self.by_request(moves, epoch)
 

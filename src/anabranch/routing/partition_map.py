@@ -22,6 +22,8 @@ from anabranch.errors import PlanningError
 MAX_SLOTS = 1 << 16
 SLOTS_PER_PARTITION = 64
 """How often a partition can be cut, where there are not too many of them."""
+ROOM_FOR_CELLS = 1 << 12
+"""Slots that are left for the cells of scattered ones."""
 _SHIFT_32 = np.uint64(32)
 _SHIFT_48 = np.uint64(48)
 _LOWER_48 = np.uint64((1 << 48) - 1)
@@ -175,7 +177,8 @@ def even_map(partitions: int, sites: int, slots: int = 0) -> PartitionMap:
 
 def slots_for(partitions: int) -> int:
     """How many slots so many partitions are made of at first."""
-    return partitions * max(1, min(SLOTS_PER_PARTITION, MAX_SLOTS // partitions))
+    room = MAX_SLOTS - ROOM_FOR_CELLS
+    return partitions * max(1, min(SLOTS_PER_PARTITION, room // partitions))
 
 
 def place_lanes(known: Mapping[str, int], lanes: Iterable[str], slots: int) -> dict[str, int]:

@@ -28,12 +28,13 @@ DENSE = 0.5
 
 def propose_heat(
     view: View, tuning: Tuning, base: int, aggregating: Collection[str] = (),
+    condensed: Collection[tuple[str, int]] = (),
     joining: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Action]:  # fmt: skip
     """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
 
-    Hot slots of exchanges before aggregates are sub-aggregated by their senders, those of `joining`
-    scattered, if they are among the first so many slots.
+    Hot slots of exchanges before aggregates are sub-aggregated by their senders, if they are not already
+    `condensed`; those of `joining` scattered, if they are among the first so many slots.
     """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
@@ -46,7 +47,8 @@ def propose_heat(
         start, heat = int(known.start[at]), known.work[at] / fair
         cause = f"heat: {heat:.0%} of what one site should have"
         name = view.exchanges[known.exchange[at]]
-        if name in aggregating and known.peak[at] > DENSE:
+        dense = known.peak[at] > DENSE and (name, int(known.peak_at[at])) not in condensed
+        if name in aggregating and dense:
             yield Condense(name, start, f"hot key: {cause}", slot=int(known.peak_at[at]))
         elif start < joining.get(name, 0) and heat * known.peak[at] > TOO_HOT:
             calm = np.flatnonzero(view.sites.alive)

@@ -7,7 +7,7 @@ some epochs at most and only as long as there is space; then the slow site has t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -20,16 +20,19 @@ MOST_EPOCHS = 4
 
 
 def choose_holds(
-    view: View, space: np.ndarray, waited: Mapping[tuple[str, int], int], all_stay: bool
-) -> set[tuple[str, int]]:
-    """The partitions whose rows wait in the next epoch.
+    view: View, space: float, waited: Mapping[tuple[str, int], int], *, shared: bool, all_stay: bool,
+    never: Collection[str] = (),
+) -> tuple[set[tuple[str, int]], float]:  # fmt: skip
+    """The partitions whose rows wait in the next epoch, and about how many rows these are.
 
-    `space` is how many more rows may wait for each site; `waited` for how many epochs partitions have
-    been waiting; with `all_stay` no partition can move.
+    `space` is how many more rows may wait, for whoever needs it if it is `shared`, else for each site an
+    equal part; `waited` for how many epochs partitions have been waiting; with `all_stay` no partition can
+    move; exchanges in `never` have rows in several places, which cannot wait.
     """
-    known, sites, left = view.partitions, view.sites, space.copy()
+    known, sites = view.partitions, view.sites
+    left = np.full(len(sites), space if shared else space / len(sites))
     if not sites.alive.any():
-        return set()
+        return set(), 0.0
     mean, busy = float(sites.busy[sites.alive].mean()), sites.busy.copy()
     slow = sites.slowness > SLOW * np.median(sites.slowness[sites.alive])
     names = [
@@ -37,6 +40,7 @@ def choose_holds(
         for exchange, start in zip(known.exchange.tolist(), known.start.tolist(), strict=True)
     ]
     chosen: set[tuple[str, int]] = set()
+    total = 0.0
     # What waits already goes first, then the largest
     order = np.lexsort((-known.work, np.array([name not in waited for name in names])))
     for at in order.tolist():
@@ -46,8 +50,11 @@ def choose_holds(
         held_up = busy[site] > (ENOUGH if chosen else SLOW) * mean
         stays = all_stay or bool(known.fixed[at])
         begins = epochs == 0 and slow[site] and stays and held_up
-        if sites.alive[site] and (waits or begins) and rows <= left[site]:
-            left[site] -= rows
+        if name[0] in never or not sites.alive[site] or not (waits or begins):
+            continue
+        if rows <= left[site]:
+            left[slice(None) if shared else site] -= rows
+            total += rows
             busy[site] -= known.work[at] * sites.slowness[site]
             chosen.add(name)
-    return chosen
+    return chosen, total

@@ -1,4 +1,4 @@
-"""Flux's hybrid policy (F7): by memory while anything is on disk, else by load where there is room."""
+"""Flux's hybrid policy (F7): by memory while anything is on disk or should be, else by load where there is room."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from anabranch.adapt.view import View
 
 def propose_hybrid(view: View, tuning: Tuning) -> Iterator[Move]:
     """What one of the two would do."""
-    if view.partitions.on_disk.any():
+    short = view.sites.resident + view.sites.spilled > view.sites.memory
+    if view.partitions.on_disk.any() or (short & view.sites.alive).any():
         yield from propose_memory(view, tuning)
     else:
         load = propose_even if tuning.itself else propose_load

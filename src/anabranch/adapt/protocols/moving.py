@@ -160,6 +160,14 @@ class MoveProtocol:
             found.append(Fetch(known.move))
         return found
 
+    def reconcile(self, maps: Mapping[str, PartitionMap]) -> None:
+        """Gives up moves of partitions that others have moved or cut meanwhile."""
+        for subject, known in list(self.moving.items()):
+            home = maps[subject[0]]
+            number = home.partition_at(subject[1])
+            if home.starts[number] != subject[1] or home.sites[number] != known.move.source:
+                del self.moving[subject]
+
     def validate(self, maps: Mapping[str, PartitionMap], paused: Iterable[tuple[str, int]]) -> None:
         """Raises RunError unless every partition has one owner and only what is paused waits."""
         waiting = set(paused)

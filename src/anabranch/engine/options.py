@@ -1,0 +1,40 @@
+"""How a run was asked to go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.engine.epoch import Burden
+from anabranch.settings import Settings
+
+StepHook = Callable[[str, int], None]
+"""Called with the name of a step and the number of the epoch."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a session tells a run when it starts."""
+
+    name: str
+    root: str
+    """The durable place: a folder or a URI."""
+    checkpoint: Path
+    """A local folder that belongs to it: the place itself, or its cache."""
+    sites: int
+    settings: Settings
+    available_now: bool
+    interval: float
+    close_at_end: bool
+    dead_letter: str | None
+    on_bad: Mapping[str, str]
+    on_late: Mapping[str, str]
+    partitioning: list[str] | None = None
+    """The axes chosen for the streams, to be remembered by the checkpoint."""
+    burdens: Callable[[int], Mapping[int, Burden]] = lambda epoch: {}
+    """What weighs on sites in an epoch, on purpose: for tests and benchmarks."""
+    temporary: bool = False
+    """Whether the checkpoint goes away with the run."""
+    on_step: StepHook = lambda step, epoch: None
+    """Called at each step of an epoch; fault injection hangs here."""
