@@ -98,6 +98,23 @@ def test_a_crash_in_a_far_move_resumes_it(
         assert sites == {3}
 
 
+def test_another_map_wins_over_moves_under_way(tmp_path: Path, expected: list[Any]) -> None:
+    def step(run: Any, name: str, epoch: int) -> None:
+        move_some(run, name, epoch)
+        if name == "begin" and epoch == 3:
+            known = run.partition_map("flows@1")
+            run.repartition("flows@1", known.on((1,) * known.partitions))
+        if name == "begin" and epoch == 5:
+            run.set_sites(5)
+
+    far = Far(tmp_path)
+    run = far.start(step)
+    assert run.await_termination(60)
+    assert far.phases[-1] == []
+    assert max(run.partition_map("flows@1").sites) == 4
+    assert far.rows() == expected
+
+
 def test_a_partition_moves_to_one_place_at_a_time(tmp_path: Path, expected: list[Any]) -> None:
     def step(run: Any, name: str, epoch: int) -> None:
         move_some(run, name, epoch)

@@ -16,6 +16,7 @@ from anabranch import Session
 from anabranch.engine.epoch import Burden
 from anabranch.engine.exchange import Twin
 from anabranch.engine.placement import bind
+from anabranch.errors import RunError
 from anabranch.testing.sources import EpochSource
 
 FLOWS = "SELECT tb, k, COUNT(*) AS c, SUM(v) AS v FROM s GROUP BY time/20 AS tb, k"
@@ -113,9 +114,10 @@ def test_partitions_that_are_too_much_for_a_site_are_cut() -> None:
     assert sorted(run.results("flows").rows()) == aggregate(frames)
 
 
-def test_a_site_that_is_short_of_memory_gives_partitions_away() -> None:
+@pytest.mark.parametrize("policy", ["memory", "hybrid"])
+def test_a_site_that_is_short_of_memory_gives_partitions_away(policy: str) -> None:
     frames = epochs(0.0)
-    made = session(3, policy="memory", site_memory_bytes=1 << 30)
+    made = session(3, policy=policy, site_memory_bytes=1 << 30, split_partitions=False)
     made.stream("s", EpochSource(frames), ordered="time")
     made.query("flows", FLOWS)
     small = {0: Burden(memory=20_000)}
@@ -125,6 +127,34 @@ def test_a_site_that_is_short_of_memory_gives_partitions_away() -> None:
     assert moves
     assert {entry["source"] for entry in moves} == {0}
     assert all(entry["cause"].startswith("memory: ") for entry in moves)
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+def test_who_asks_gets_an_even_load_whatever_the_policy() -> None:
+    frames = epochs(0.0)
+    made = session(4, policy="none", skew_buffer="none")
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    told: list[Any] = []
+    holder: list[Any] = []
+
+    def step(name: str, epoch: int) -> None:
+        if name == "begin" and holder:
+            if epoch == 2:
+                known = holder[0].partition_map("flows@1")
+                for start in known.starts[:60]:
+                    holder[0].move("flows@1", start, 0)
+                with pytest.raises(RunError, match="skew_buffer is 'none'"):
+                    holder[0].pause("flows@1", 0)
+            if epoch == 6:
+                told.extend(holder[0].rebalance())
+
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=burdens(4), on_step=step)
+    holder.append(run)
+    assert run.await_termination(60)
+    assert any(entry["accepted"] and entry["source"] == 0 for entry in told)
+    sites = list(run.partition_map("flows@1").sites)
+    assert sites.count(0) < 50
     assert sorted(run.results("flows").rows()) == aggregate(frames)
 
 

@@ -1,4 +1,4 @@
-"""Flux's hybrid policy (F7): by memory while anything is on disk or should be, else by load where there is room."""
+"""Flux's hybrid policy (F7): by memory while a site is short of it, else by load where there is room."""
 
 from __future__ import annotations
 
