@@ -64,6 +64,8 @@ class _Exchange:
     shares: Smoothed = field(default_factory=Smoothed)
     cost: float = 0.0
     """Nominal seconds a row."""
+    usual: float = 0.0
+    """Rows of an epoch, when there last were any."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,10 @@ class Collector:
         for name, seen in sample.traffic.items():
             known = self._known(name, maps[name])
             known.rows += seen.rows
-            larger = seen.peak_rows > known.peak_rows
+            same, larger = seen.peak_slot == known.peak_slot, seen.peak_rows > known.peak_rows
             known.peak_slot = np.where(larger, seen.peak_slot, known.peak_slot)
-            known.peak_rows = np.maximum(known.peak_rows, seen.peak_rows)
+            most = np.maximum(known.peak_rows, seen.peak_rows)
+            known.peak_rows = np.where(same, known.peak_rows + seen.peak_rows, most)
             known.last_use = np.where(seen.rows > 0, epoch, known.last_use)
             known.rows_out += seen.rows_out
             known.seconds += seen.seconds
@@ -209,14 +212,17 @@ class Collector:
         else:
             share = known.shares.mean if len(known.shares.mean) == count else np.zeros(count)
         scale = max(1, self.epochs)
+        if total > 0:
+            known.usual = total / scale
+        rows = known.rows / scale if total > 0 else share * known.usual
         return [
             np.full(count, number),
             np.asarray(partitions.starts),
             partitions.widths,
             np.asarray(partitions.sites),
-            known.rows / scale,
+            rows,
             known.rows_out / scale * share,
-            share * total * known.cost / scale,
+            share * known.usual * known.cost,
             standing.bytes[name],
             np.zeros(count, dtype=bool),
             known.last_use,
@@ -241,7 +247,7 @@ def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
         found: np.ndarray = np.add.reduceat(each, np.asarray(partitions.starts))
         return found
 
-    made.rows, made.cost = spread(known.rows), known.cost
+    made.rows, made.cost, made.usual = spread(known.rows), known.cost, known.usual
     made.rows_out, made.seconds = known.rows_out, known.seconds
     if len(known.shares.mean) == len(known.starts):
         old = np.searchsorted(known.starts, partitions.starts, "right") - 1
