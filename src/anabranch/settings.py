@@ -62,7 +62,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     utilisation_limit: float = 0.9
     least_collection_seconds: float = 0.01
     # Figures are never collected for longer than this before the next decision.
-    most_collection_seconds: float = 10.0
+    most_collection_seconds: float = 2.0
     # Time an epoch must be expected to save for anything to move: small epochs are not worth it.
     least_gain_seconds: float = 0.02
     # Bytes of state that all exchanges together may move between two epochs.

@@ -143,7 +143,7 @@ def kill_at_change(wanted: int) -> None:
 
 def await_executors(handle: list[Run]) -> None:
     """Waits until there are two executors: at the start, and after one was killed."""
-    while not handle or len(handle[0]._exchange.executors()) < 2:  # type: ignore[attr-defined]
+    while not handle or len(handle[0]._exchange._executors()) < 2:  # type: ignore[attr-defined]
         time.sleep(0.05)
 
 

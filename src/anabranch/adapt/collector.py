@@ -89,7 +89,6 @@ class Collector:
         self._smooth = smooth
         self._slowness = Smoothed()
         self._exchanges: dict[str, _Exchange] = {}
-        self._executors: Sequence[str] = ()
         self._fixed = 0.0
         """Seconds an epoch that a site takes whatever it has to do."""
         self.resize(sites)
@@ -97,6 +96,7 @@ class Collector:
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites; what was collected of the old ones is dropped."""
         self._sites = sites
+        self._executors: Sequence[str] = ()
         self._slowness = Smoothed()
         self._last: dict[str, Any] = {}
         self._restart()
@@ -212,9 +212,9 @@ class Collector:
         else:
             share = known.shares.mean if len(known.shares.mean) == count else np.zeros(count)
         scale = max(1, self.epochs)
-        if total > 0:
+        if self.epochs:
             known.usual = total / scale
-        rows = known.rows / scale if total > 0 else share * known.usual
+        rows = known.rows / scale if self.epochs else share * known.usual
         return [
             np.full(count, number),
             np.asarray(partitions.starts),

@@ -86,6 +86,9 @@ class Adaptation:
         """Epochs since the run started."""
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
+        self.warnings: list[str] = []
+        self._held = np.zeros(sites)
+        """Rows that wait for each site."""
         self.stopped: set[tuple[str, int]] = set()
         """Partitions whose rows wait because the user wants them to."""
         self.pins: dict[tuple[str, int], int] = {
@@ -98,7 +101,7 @@ class Adaptation:
             _resumed(manifest, maps) if sites == manifest.sites else {},
         )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
-        self.adapted: set[str] = set()
+        self.adapted = {home for home in manifest.adapted if home in maps}
         """The exchanges that are balanced partition by partition from now on."""
         self._base = settings.partitions_per_site * sites
         tuning = _tuning(settings)
@@ -119,8 +122,7 @@ class Adaptation:
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
         joining = self.hot.scatterable if self.sites > 1 else {}
-        hot = self.hot.combining, self.hot.condensing
-        return propose_heat(view, tuning, self._base, *hot, joining)
+        return propose_heat(view, tuning, self._base, self.hot.combining, self.hot.handled, joining)
 
     @property
     def _asked_for(self) -> tuple[Any, ...]:
@@ -172,6 +174,7 @@ class Adaptation:
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
         self.sites, self.alive = sites, np.ones(sites, dtype=bool)
+        self._base = self._settings.partitions_per_site * sites
         self.memory = self._room(sites)
         for level in self._levels.values():
             level.collector.resize(sites)
@@ -198,6 +201,10 @@ class Adaptation:
         """Ends the moves from and to a site that is gone."""
         return _installed(self.protocol.handle(SiteLost(site)))
 
+    def views(self) -> dict[int, View]:
+        """The last view of each level that has one."""
+        return {n: level.view for n, level in self._levels.items() if level.view is not None}
+
     def full_slots(self, home: str) -> list[int]:
         """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
         for level in self._levels.values():
@@ -219,6 +226,10 @@ class Adaptation:
                 found.setdefault(home, []).append((start, end))
         return found
 
+    def forget_slow(self) -> None:
+        """Lets go what waits for slow sites."""
+        self._slow = set()
+
     def paused(self) -> list[tuple[str, int]]:
         """The partitions that wait for the end of their move."""
         return [name for name, known in self.protocol.moving.items() if known.phase == PAUSED]
@@ -227,11 +238,15 @@ class Adaptation:
         """The moves whose new site should fetch what there is."""
         return [known.move for known in self.protocol.moving.values()]
 
-    def hold(self, by_hand: Iterable[str], manifest: Manifest) -> None:
+    def hold(
+        self, by_hand: Iterable[str], manifest: Manifest, maps: Mapping[str, PartitionMap]
+    ) -> None:
         """Chooses what waits for sites that are slow; when the space is full, all is let go."""
         kind, space = self._settings.skew_buffer, float(self._settings.skew_buffer_bytes)
-        self._slow = set()
+        self._slow, self.warnings = set(), []
+        self._held = _held_by_site(manifest, maps, self.sites)
         if sum(ref.bytes for ref in manifest.held) > space:
+            self.warnings = ["what waits exceeds skew_buffer_bytes: all of it goes on"]
             self.stopped.clear()
             return
         if kind == NONE or (self.active and not self.pins and not set(by_hand)):
@@ -268,6 +283,7 @@ class Adaptation:
             if burden.memory is not None and site < self.sites:
                 self.memory[site] = burden.memory
         self._epochs, self._seconds = self._epochs + 1, seconds
+        self.hot.renew(report, orders.epoch, self._settings.combine_reduction)
         if self._epochs <= WARM_UP or orders.sites != self.sites:
             return  # nor does one that ran on another number of sites than there are from now on
         for number, level in self._levels.items():
@@ -333,6 +349,7 @@ class Adaptation:
         """Remembers what was done by hand."""
         for action in actions:
             self.history.append(Decision(epoch, action, True, action.cause))
+            self.adapted.add(action.exchange)
 
     def _worthwhile(self, view: View) -> bool:
         busy = view.sites.busy[view.sites.alive]
@@ -354,7 +371,8 @@ class Adaptation:
             moving = np.isin(
                 known.starts, [at for name, at in self.protocol.moving if name == home]
             )
-            stay[home] = pinned | moving | (home in still)
+            waiting = np.isin(known.starts, [at for name, at in self.stopped if name == home])
+            stay[home] = pinned | moving | waiting | (home in still)
         view = level.collector.view(
             Standing(
                 own,
@@ -362,7 +380,7 @@ class Adaptation:
                 stay,
                 self.alive,
                 self.memory,
-                np.zeros(self.sites),
+                self._held if len(self._held) == self.sites else np.zeros(self.sites),
             )
         )
         level.view = view
@@ -401,11 +419,18 @@ class Adaptation:
                 level.open.append(decision)
                 self.adapted.add(verdict.action.exchange)
 
-    def describe(self, epoch: int) -> dict[str, Any]:
+    def describe(self, epoch: int, manifest: Manifest) -> dict[str, Any]:
         """The state of the controllers and what was decided after an epoch, for progress reports."""
         recent = [decision for decision in self.history if decision.epoch == epoch]
         return {
             "policy": self._settings.policy,
+            "waiting": [
+                {"exchange": home, "first": hold.first, "end": hold.end, "since": hold.since}
+                for home, holds in manifest.holds.items()
+                for hold in holds
+            ],
+            "waitingRows": sum(ref.rows for ref in manifest.held),
+            "warnings": self.warnings,
             "moving": [
                 {"action": words(known.move), "phase": known.phase, "since": known.since}
                 for known in self.protocol.moving.values()
@@ -449,6 +474,16 @@ def apply(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[s
     return after
 
 
+def _held_by_site(manifest: Manifest, maps: Mapping[str, PartitionMap], sites: int) -> np.ndarray:
+    """The rows that wait for each site, those of a file taken as spread evenly over its slots."""
+    found = np.zeros(sites)
+    for ref in manifest.held:
+        slots = np.concatenate([np.arange(first, end) for first, end in ref.slots])
+        owners = maps[ref.home].site_of(slots)
+        found += np.bincount(owners, minlength=sites)[:sites] * ref.rows / len(slots)
+    return found
+
+
 def _installed(instructions: Iterable[Instruction]) -> list[Action]:
     return [order.move for order in instructions if isinstance(order, Install)]
 
@@ -462,7 +497,8 @@ def _resumed(manifest: Manifest, maps: Mapping[str, PartitionMap]) -> dict[tuple
             target=record.target, bytes=record.bytes,
         )  # fmt: skip
         known = maps[record.exchange]
-        if known.sites[known.partition_at(record.partition)] == record.source:
+        there = known.sites[known.partition_at(record.partition)] == record.source
+        if there and record.target < manifest.sites:
             found[move.subject] = Moving(move, record.phase, record.since)
     return found
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import polars as pl
+
 from anabranch.adapt.actions import Action, Move
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.options import RunOptions
+from anabranch.engine.seen import of_partitions, of_sites
 from anabranch.engine.steering import Steering
 from anabranch.errors import RunError, suggest
 from anabranch.plan.subquery import Plan
@@ -39,9 +42,9 @@ class Controls:
 
         Subqueries without an exchange between them have one map: it changes for all of them.
         """
-        known = self.partition_map(subquery)
-        home = self.plan.subqueries[subquery].home
         with self._steering.changing:
+            known = self.partition_map(subquery)
+            home = self.plan.subqueries[subquery].home
             alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
             if not alike or max(partition_map.sites) >= self.sites:
                 raise RunError(
@@ -76,6 +79,15 @@ class Controls:
         """The partitions whose rows wait until `resume`: their exchanges and first slots."""
         return sorted(self._steering.adaptation.stopped)
 
+    def view(self) -> dict[int, dict[str, pl.DataFrame]]:
+        """What the controller last saw of each level: its sites and its partitions, as data frames."""
+        with self._steering.changing:
+            found = self._steering.adaptation.views()
+        return {
+            level: {"sites": of_sites(v), "partitions": of_partitions(v)}
+            for level, v in found.items()
+        }
+
     def history(self) -> list[dict[str, Any]]:
         """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
         return [decision.plain() for decision in list(self._steering.adaptation.history)]
@@ -86,13 +98,23 @@ class Controls:
         Returns the decisions; they take effect with the next epoch.
         """
         with self._steering.changing:
-            before = len(self._steering.adaptation.history)
+            known = {id(decision) for decision in self._steering.adaptation.history}
             self._steering.rebalance(self._checkpoint.manifest)
-            made = list(self._steering.adaptation.history)[before:]
+            history = self._steering.adaptation.history
+            made = [decision for decision in history if id(decision) not in known]
         return [decision.plain() for decision in made]
 
-    def request(self, actions: Sequence[Action]) -> None:
-        """Has these actions of the controller carried out, whatever the figures say."""
+    def release(self, subquery: str) -> None:
+        """Gives an exchange that `repartition` took over back to the controller."""
+        with self._steering.changing:
+            self.partition_map(subquery)
+            home = self.plan.subqueries[subquery].home
+            if home not in self._steering.by_hand:
+                raise RunError(f"The map of '{subquery}' was not made by hand.")
+            self._steering.by_hand.discard(home)
+
+    def _request(self, actions: Sequence[Action]) -> None:
+        """Has these actions carried out as they are, unchecked: for chaos."""
         with self._steering.changing:
             self._steering.by_request(actions, self._checkpoint.manifest.epoch)
 

@@ -141,6 +141,8 @@ class SplitReport(msgspec.Struct):
     """Rows for each partition of the exchanges of the next level, by their homes."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
+    condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -180,6 +182,8 @@ class SiteReport(msgspec.Struct):
     """Rows for each partition of the exchanges of the next level, by their homes."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
+    condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
+    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0

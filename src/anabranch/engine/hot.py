@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from anabranch.adapt.actions import Condense, Scatter
+from anabranch.engine.epoch import EpochReport
 from anabranch.language.graph import Join
 from anabranch.plan.subquery import BY_TERMS, Plan
 from anabranch.routing.grid import Scattered, choose_grid
@@ -17,8 +18,10 @@ from anabranch.routing.holdback import Holds
 from anabranch.routing.partition_map import MAX_SLOTS, PartitionMap
 from anabranch.state.manifest import Manifest
 
-CONDENSED = 100
-"""Epochs after which a condensed slot has to show again that it is hot."""
+CONDENSED = 20
+"""Epochs after which a slot is no longer condensed if that does not make fewer rows."""
+WORTHWHILE = 2.0
+"""Rows before condensing against those after it."""
 
 
 class HotSlots:
@@ -42,9 +45,21 @@ class HotSlots:
         self._condensed[action.exchange, action.slot] = epoch
 
     @property
-    def condensing(self) -> Collection[tuple[str, int]]:
-        """The exchanges and slots that are condensed now."""
-        return self._condensed.keys()
+    def handled(self) -> Collection[tuple[str, int]]:
+        """The exchanges and slots that something is done about already."""
+        return self._condensed.keys() | self._known
+
+    def renew(self, report: EpochReport, epoch: int, reduction: float) -> None:
+        """Keeps condensing where that makes fewer rows of many."""
+        sums: dict[str, list[int]] = {}
+        for part in report.parts():
+            for home, (before, after) in part.condensed.items():
+                known = sums.setdefault(home, [0, 0])
+                known[0], known[1] = known[0] + before, known[1] + after
+        for home, slot in self._condensed:
+            before, after = sums.get(home, (0, 0))
+            if after and before >= min(reduction, WORTHWHILE) * after:
+                self._condensed[home, slot] = epoch
 
     def condensed(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """The slots whose rows senders sub-aggregate in an epoch."""

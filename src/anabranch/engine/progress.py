@@ -60,7 +60,7 @@ def describe_epoch(
             "combining": sorted(orders.combine),
             "idleStreams": sorted(orders.idle),
             "ended": orders.ended,
-            "warnings": _warnings(report),
+            "warnings": _warnings(report) + [f"Balance: {w}." for w in adaptation["warnings"]],
             "adaptation": adaptation,
         },
     }

@@ -199,20 +199,21 @@ class Run(Controls):
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
         began = time.monotonic()
-        alive = self._exchange.alive(self.sites)
+        with self._steering.changing:
+            alive = self._exchange.alive(self.sites)
+            if any(alive):
+                self._steering.follow(alive, self._checkpoint.manifest)
         if not any(alive):
             self._message = "Waiting for executors: Spark has none now"
             self._stopping.wait(self.options.settings.poll_interval_seconds)
             return True
-        with self._steering.changing:
-            self._steering.follow(alive, self._checkpoint.manifest)
         offers = self._poll()
         finished = not offers and all(source.finished() for source in self._sources.values())
         manifest = self._checkpoint.manifest
         if finished:
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
-            elif manifest.held:
+            elif manifest.holds:
                 self._epoch({}, began, flush=True)
             return False
         if offers and manifest.ended:
@@ -221,7 +222,7 @@ class Run(Controls):
                 "have ended, and every new row would be late. Use a new checkpoint."
             )
         idle = self._checkpoint.idle_streams(time.time())
-        if offers or self._checkpoint.idleness_matters(idle):
+        if offers or self._checkpoint.idleness_matters(idle) or self._steering.pending(manifest):
             self._epoch(offers, began, idle=idle)
         else:
             self._message = "Waiting for data to arrive"
@@ -256,7 +257,10 @@ class Run(Controls):
         polled = time.monotonic()
         step = self.options.on_step
         step("begin", epoch)
-        orders = self._orders(epoch, offers, ended, idle, flush)
+        with self._steering.changing:
+            # All at once: maps, sites and what waits belong together
+            orders = self._orders(epoch, offers, ended, idle, flush)
+            steered = self._steering.record()
         step("before-tasks", epoch)
         try:
             report = self._exchange.run(orders)
@@ -269,7 +273,9 @@ class Run(Controls):
             raise
         ran = time.monotonic()
         step("before-commit", epoch)
-        self._checkpoint.commit(orders, report, offers, self._steering.record())
+        with self._steering.changing:
+            steered["pins"] = self._steering.adaptation.pinned()
+        self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)
         self._checkpoint.publish(epoch)
@@ -282,8 +288,9 @@ class Run(Controls):
             self._steering.adapt(
                 orders, report, time.monotonic() - polled, self._checkpoint.manifest
             )
+            adaptation = self._steering.adaptation.describe(epoch, self._checkpoint.manifest)
         times = (self._began, began, polled, ran, committed, time.monotonic())
-        self._tell(orders, report, offers, times)
+        self._tell(orders, report, offers, times, adaptation)
         self._began = began
         self._busy = False
 
@@ -291,9 +298,6 @@ class Run(Controls):
         self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
-        with self._steering.changing:
-            # Together: a map for more sites than take part would lose the rows of the others
-            sites, maps = self.sites, self._steering.maps
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
         waiting = self._steering.holding(epoch, ended or flush, manifest)
@@ -303,8 +307,8 @@ class Run(Controls):
             attempt=attempt,
             plan=self.plan,
             root=options.root,
-            sites=sites,
-            maps=maps,
+            sites=self.sites,
+            maps=self._steering.maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
             newest={name: record.newest for name, record in manifest.streams.items()},
@@ -357,11 +361,11 @@ class Run(Controls):
 
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
-        times: tuple[float, ...],
+        times: tuple[float, ...], adaptation: dict[str, Any],
     ) -> None:  # fmt: skip
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
-            times, self._checkpoint.sinks, self._steering.adaptation.describe(orders.epoch),
+            times, self._checkpoint.sinks, adaptation,
             self._exchange.placement,
         )  # fmt: skip
         self._progress.append(told)

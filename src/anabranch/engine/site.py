@@ -82,16 +82,18 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 with explained(f"Subquery '{subquery.name}'"):
                     _advance(orders, subquery, site, received, reached, report, outbox)
             outbox.combine()
-            report.combined, report.held = outbox.combined, outbox.held
+            report.combined, report.condensed = outbox.combined, outbox.condensed
+            report.held = outbox.held
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
     live = {ref.file for refs in orders.segments.values() for ref in refs}
     place(orders.root).forget(live, f"{orders.epoch:012d}")
     if level == orders.plan.levels:
+        report.seconds = time.perf_counter() - began
+        # Not part of its work: who receives partitions is not slow for it
         for file in orders.fetch.get(site, ()):
             place(orders.root).local(file)
-        report.seconds = time.perf_counter() - began
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
         return
@@ -183,10 +185,13 @@ def _stretches(orders: Orders, home: str, site: int) -> Iterator[tuple[Ranges, i
     holds, released = orders.holds.get(home, ()), orders.released.get(home, ())
     owned = orders.maps[home].owned_by(site)
     yield subtract(owned, slots_of([*holds, *released])), orders.reached[home]
+    behind: dict[int | None, Ranges] = {}
     for hold in released:
-        slots = intersect(owned, [(hold.first, hold.end)])
+        behind.setdefault(hold.watermark, []).append((hold.first, hold.end))
+    for watermark, ranges in behind.items():
+        slots = intersect(owned, sorted(ranges))
         if slots:
-            yield slots, hold.watermark
+            yield slots, watermark
 
 
 def _cut(frame: Frame | None, slots: Ranges) -> Frame | None:

@@ -102,10 +102,13 @@ class SparkExchange:
         """Whether each site's executor lives; new executors are given sites."""
         if self._local:
             return [True] * sites
-        executors = self.executors()
+        found = self._executors()
+        executors = list(found)
         self._seen = max(self._seen, len(executors))
         if executors:
-            self._bound = bind(self._bound, executors, sites, most=-(-sites // self._seen))
+            # As many as at first, and at least one for each core
+            most = max(-(-sites // self._seen), min(found.values()))
+            self._bound = bind(self._bound, executors, sites, most)
         return [bool(executors) and site in self._bound for site in range(sites)]
 
     def _place(self, sites: int) -> dict[int, str]:
@@ -115,14 +118,17 @@ class SparkExchange:
         known = list(self._bound.values())
         return {site: self._bound.get(site, known[site % len(known)]) for site in range(sites)}
 
-    def executors(self) -> list[str]:
-        """The living executors as Spark's location strings, in the order of their numbers."""
+    def _executors(self) -> dict[str, int]:
+        """The living executors as Spark's location strings, in order, with their cores."""
         listed = self._context._jsc.sc().statusStore().executorList(True)
         entries = [listed.apply(number) for number in range(listed.size())]
-        found = [(entry.id(), entry.hostPort().rsplit(":", 1)[0]) for entry in entries]
-        executors = [(number, host) for number, host in found if number != "driver"]
-        executors.sort(key=lambda entry: (len(entry[0]), entry[0]))
-        return [f"executor_{host}_{number}" for number, host in executors]
+        found = [
+            (entry.id(), entry.hostPort().rsplit(":", 1)[0], int(entry.totalCores()))
+            for entry in entries
+            if entry.id() != "driver"
+        ]
+        found.sort(key=lambda entry: (len(entry[0]), entry[0]))
+        return {f"executor_{host}_{number}": cores for number, host, cores in found}
 
     def _pins(self, senders: int, sites: int) -> Any:
         """An RDD with `senders` elements per partition, each partition preferring its executor."""

@@ -64,6 +64,8 @@ class Outbox:
     """Rows for each partition, by the homes of the next level."""
     held: list[HeldRef] = field(default_factory=list)
     """Rows that wait."""
+    condensed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
 
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
@@ -95,8 +97,13 @@ class Outbox:
             return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
         taken = subquery.operator.intake(stepped, spread, path.input)
-        for scattered in self.orders.scattered.get(subquery.home, ()):
-            taken = scatter(taken, scattered, path.input, self.orders.epoch)
+        scattered = self.orders.scattered.get(subquery.home, ())
+        if scattered:
+            places = slot_of_locator(taken[LOCATOR].to_numpy())
+            found = set(distinct(places[np.isin(places, [one.slot for one in scattered])]).tolist())
+            for one in scattered:
+                if one.slot in found:
+                    taken = scatter(taken, one, path.input, self.orders.epoch)
         return taken
 
     def _spread(
@@ -164,6 +171,9 @@ class Outbox:
         if not popular.any():
             return [frame]
         few = self._fewer(subquery, Frame(frame.rows.filter(pl.Series(popular)), frame.narrowed))
+        before, after = self.condensed.get(subquery.home, (0, 0))
+        counts = before + int(popular.sum()), after + few.rows.height
+        self.condensed[subquery.home] = counts
         return [few, others] if others.rows.height else [few]
 
     def _fewer(self, subquery: Subquery, frame: Frame) -> Frame:
@@ -191,6 +201,11 @@ class Outbox:
                 if subquery.level == self.level + 1:
                     slots.setdefault(subquery.home, []).append(places)
                 owners = self.orders.maps[subquery.home].site_of(places)
+                if int(owners.max()) >= sites:
+                    raise RunError(
+                        f"The map of '{subquery.home}' has site {int(owners.max())}, but this epoch has "
+                        f"only {sites} sites. Nothing of it is counted; please report this."
+                    )
                 for site, part in split_by_site(frame.rows, owners, sites):
                     boxes[site].append((inlet, Frame(part, frame.narrowed)))
         self.sent = {home: count(self.orders.maps[home], found) for home, found in slots.items()}
@@ -242,7 +257,8 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
             outbox.let_go(orders.held)
         _read(orders, task, report, outbox)
         outbox.combine()
-        report.combined, report.held = outbox.combined, outbox.held
+        report.combined, report.condensed = outbox.combined, outbox.condensed
+        report.held = outbox.held
     except AnabranchError as error:
         report.fault = Fault(type(error).__name__, str(error))
         outbox = Outbox(orders)
@@ -253,7 +269,7 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     ended = time.perf_counter()
     report.seconds, report.exchange_seconds = ended - began, ended - read
     # All sites need to know what was read; the first one passes the rest on to the driver
-    brief = msgspec.structs.replace(report, sent={}, held=[])
+    brief = msgspec.structs.replace(report, sent={}, held=[], condensed={})
     words = [Word([brief if site else report], [], {}, task, report.fault) for site in range(sites)]
     yield from pack(words, boxes)
 

@@ -72,6 +72,7 @@ class Steering:
         """What the manifest keeps of it beside the maps."""
         return {
             "by_hand": sorted(self.by_hand),
+            "adapted": sorted(self.adaptation.adapted),
             "pins": self.adaptation.pinned(),
             "moving": self.adaptation.under_way(),
         }
@@ -122,7 +123,7 @@ class Steering:
             self._act(self.adaptation.decide(orders.epoch, *known), orders.epoch)
         else:
             self.adaptation.look(*known)
-        self.adaptation.hold(self.by_hand, manifest)
+        self.adaptation.hold(self.by_hand, manifest, self.maps)
 
     def rebalance(self, manifest: Manifest) -> list[Action]:
         """Evens out what is known now, without waiting for more."""
@@ -206,6 +207,14 @@ class Steering:
             if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
         )
         return Waiting(holds, released, held)
+
+    def pending(self, manifest: Manifest) -> bool:
+        """Whether something is to go on although no rows come: rows to be let go, moves under way."""
+        with self.changing:
+            # Without rows no site is slow
+            self.adaptation.forget_slow()
+            waiting = self.holding(manifest.epoch + 1, False, manifest)
+            return bool(waiting.released or self.adaptation.protocol.moving)
 
     def fetches(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """The files that new sites of partitions should have at hand."""

@@ -9,6 +9,7 @@ and so by partition.
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -104,35 +105,27 @@ class PartitionMap:
         """Over these sites alone, each with about as many slots, moving few of them.
 
         >>> even_map(6, 2).respread([0, 1, 2]).sites
-        (2, 0, 0, 2, 1, 1)
+        (0, 0, 2, 1, 1, 2)
         """
         widths, owners = self.widths.tolist(), list(self.sites)
-        loads = dict.fromkeys(sites, 0)
         own: dict[int, list[int]] = {site: [] for site in sites}
-        stranded = []
+        homeless: list[int] = []
         for number, site in enumerate(owners):
-            if site in loads:
-                loads[site] += widths[number]
-                own[site].append(number)
-            else:
-                stranded.append(number)
-
-        def give(number: int, site: int) -> None:
+            own.get(site, homeless).append(number)
+        share = self.slots / len(own)
+        loads = {site: sum(widths[number] for number in some) for site, some in own.items()}
+        for site, some in own.items():
+            # The last ones leave, as long as enough is left
+            while some and loads[site] - widths[some[-1]] >= share:
+                loads[site] -= widths[some[-1]]
+                homeless.append(some.pop())
+        emptiest = [(load, site) for site, load in loads.items()]
+        heapq.heapify(emptiest)
+        for number in sorted(homeless, key=lambda number: -widths[number]):
+            load, site = emptiest[0]
             owners[number] = site
-            loads[site] += widths[number]
-            own[site].append(number)
-
-        for number in stranded:
-            give(number, min(loads, key=loads.__getitem__))
-        while True:
-            fullest, emptiest = max(loads, key=loads.__getitem__), min(loads, key=loads.__getitem__)
-            apart = loads[fullest] - loads[emptiest]
-            fitting = [number for number in own[fullest] if widths[number] < apart]
-            if not fitting:
-                return self.on(owners)
-            own[fullest].remove(fitting[0])
-            loads[fullest] -= widths[fitting[0]]
-            give(fitting[0], emptiest)
+            heapq.heapreplace(emptiest, (load + widths[number], site))
+        return self.on(owners)
 
     def split(self, at: int) -> PartitionMap:
         """With the partition around a slot cut in two there; both stay on its site."""

@@ -165,7 +165,7 @@ def condense(it: Meddling) -> None:
         actions = [
             Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
         ]
-        it.run.request(actions)
+        it.run._request(actions)
         it.counts["condensed"] += len(actions)
 
 
@@ -177,7 +177,7 @@ def spread_out(it: Meddling) -> None:
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(full)
         if slot < adaptation.hot.scatterable[home]:
-            it.run.request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+            it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
             it.counts["scattered"] += 1
 
 

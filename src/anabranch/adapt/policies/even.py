@@ -20,6 +20,9 @@ from anabranch.adapt.policies.pairs import Donors, moves_of
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
+MOST_MOVES = 4096
+"""Moves of one round: more of them wait for the next."""
+
 
 def propose_even(view: View, tuning: Tuning, room: bool = False) -> Iterator[Move]:
     """Moves that bring all sites as close together as the threshold asks, the most useful ones first."""
@@ -37,7 +40,8 @@ def propose_even(view: View, tuning: Tuning, room: bool = False) -> Iterator[Mov
     heapq.heapify(receivers)
     busiest = [(-used[site], site) for site in alive.tolist()]
     heapq.heapify(busiest)
-    while busiest:
+    made = 0
+    while busiest and made < MOST_MOVES:
         most, donor = -busiest[0][0], busiest[0][1]
         if most != used[donor]:
             heapq.heapreplace(busiest, (-used[donor], donor))
@@ -48,7 +52,7 @@ def propose_even(view: View, tuning: Tuning, room: bool = False) -> Iterator[Mov
         worth = donor in left or most > high or receiver in filling or least < low
         if not worth or most <= least * tuning.imbalance:
             return
-        own = left.get(donor, donors.of(donor, view.partitions.work))
+        own = left[donor] if donor in left else donors.of(donor, view.partitions.work)
         leaving, arriving = work[own] * slow[donor], work[own] * slow[receiver]
         after = np.maximum(most - leaving, least + arriving)
         helps = (most - after) > tuning.margin * leaving
@@ -63,6 +67,7 @@ def propose_even(view: View, tuning: Tuning, room: bool = False) -> Iterator[Mov
         at = int(np.argmin(np.where(helps, after, np.inf)))
         chosen = int(own[at])
         filling.add(receiver)
+        made += 1
         left[donor] = np.delete(own, at)
         used[donor] -= leaving[at]
         used[receiver] += arriving[at]

@@ -22,19 +22,21 @@ COLD = 0.02
 TOO_HOT = 0.8
 """A single slot with this much of a site's fair share is scattered, if that is possible."""
 MOST_CELLS = 16
+MOST_CUTS = 64
+"""Partitions that are cut or joined in one round."""
 DENSE = 0.5
 """A slot with this share of its partition's rows is cut out of it."""
 
 
 def propose_heat(
     view: View, tuning: Tuning, base: int, aggregating: Collection[str] = (),
-    condensed: Collection[tuple[str, int]] = (),
+    handled: Collection[tuple[str, int]] = (),
     joining: Mapping[str, int] = MappingProxyType({}),
 ) -> Iterator[Action]:  # fmt: skip
     """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
 
-    Hot slots of exchanges before aggregates are sub-aggregated by their senders, if they are not already
-    `condensed`; those of `joining` scattered, if they are among the first so many slots.
+    Hot slots of exchanges before aggregates are sub-aggregated by their senders, those of `joining`
+    scattered, if they are among the first so many slots; not those that are `handled` already.
     """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
@@ -43,17 +45,20 @@ def propose_heat(
     fair = total / alive
     # Half of a partition that must stay could leave
     hot = (known.work > HOT * fair) & ~known.fixed
-    for at in np.flatnonzero(hot).tolist():
+    hottest = np.flatnonzero(hot)
+    hottest = hottest[np.argsort(-known.work[hottest], kind="stable")][:MOST_CUTS]
+    for at in hottest.tolist():
         start, heat = int(known.start[at]), known.work[at] / fair
         cause = f"heat: {heat:.0%} of what one site should have"
         name = view.exchanges[known.exchange[at]]
-        dense = known.peak[at] > DENSE and (name, int(known.peak_at[at])) not in condensed
+        slot = int(known.peak_at[at])
+        dense = known.peak[at] > DENSE and (name, slot) not in handled
         if name in aggregating and dense:
-            yield Condense(name, start, f"hot key: {cause}", slot=int(known.peak_at[at]))
-        elif start < joining.get(name, 0) and heat * known.peak[at] > TOO_HOT:
+            yield Condense(name, start, f"hot key: {cause}", slot=slot)
+        elif start < joining.get(name, 0) and dense and heat * known.peak[at] > TOO_HOT:
             calm = np.flatnonzero(view.sites.alive)
             calm = calm[np.argsort(view.sites.busy[calm], kind="stable")][:MOST_CELLS]
-            slot, sites = int(known.peak_at[at]), tuple(calm.tolist())
+            sites = tuple(calm.tolist())
             yield Scatter(name, start, f"hot key: {cause}", slot=slot, sites=sites)
         elif known.slots[at] > 1:
             yield Split(name, start, cause, at=_cut(view, at))
@@ -78,7 +83,7 @@ def _merges(view: View, cold: float, base: int) -> Iterator[Merge]:
     neighbours &= known.work[1:] + known.work[:-1] < cold
     neighbours &= ~(known.fixed[1:] | known.fixed[:-1])
     last = -2
-    for at in np.flatnonzero(neighbours).tolist():
+    for at in np.flatnonzero(neighbours)[: 2 * MOST_CUTS].tolist():
         exchange = known.exchange[at]
         if at > last + 1 and spare[exchange] > 0:
             spare[exchange] -= 1

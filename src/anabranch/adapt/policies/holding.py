@@ -39,6 +39,8 @@ def choose_holds(
         (view.exchanges[exchange], start)
         for exchange, start in zip(known.exchange.tolist(), known.start.tolist(), strict=True)
     ]
+    if not slow.any() and not waited:
+        return set(), 0.0
     chosen: set[tuple[str, int]] = set()
     total = 0.0
     # What waits already goes first, then the largest
