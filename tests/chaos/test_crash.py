@@ -134,7 +134,7 @@ def kill_at_random(crashing: Crashing, kills: int, pace: float | None = None) ->
         crashing.finish()
     crashing.check()
     print(f"{crashing.kills} kills")
-    assert crashing.kills >= kills - 2, "most of the kills must have met a living process"
+    assert crashing.kills >= kills // 2, "half of the kills must have met a living process"
 
 
 @pytest.mark.spark
