@@ -181,7 +181,7 @@ def run_one(spark: SparkSession, scenario: Scenario, mode: str, data: Input) -> 
         "combine_reduction": 1e9,
     }
     if mode != "adaptive":
-        settings["policy"] = "none"
+        settings |= {"policy": "none", "skew_buffer": "none"}
     session = Session(spark, SITES, settings)
     session.stream("numbers", path=data.folder, ordered="time")
     session.query("sums", QUERY)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 CORES = 2
 SITES = (2, 4)
-POLICIES = {"static": {"policy": "none"}, "adaptive": {}}
+POLICIES = {"static": {"policy": "none", "skew_buffer": "none"}, "adaptive": {}}
 FILES = 10
 """Files of each stream, of which an epoch takes one."""
 SETTLING = 3

@@ -20,7 +20,7 @@ from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import POLICIES, Controller
 from anabranch.adapt.policies.heat import propose_heat
-from anabranch.adapt.policies.holding import choose_holds
+from anabranch.adapt.policies.holding import MOST_EPOCHS, choose_holds, slow_sites
 from anabranch.adapt.policies.lost import propose_lost
 from anabranch.adapt.protocols.moving import (
     PAUSED,
@@ -86,6 +86,8 @@ class Adaptation:
         """Epochs since the run started."""
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
+        self._given_up: set[int] = set()
+        """Sites that have been slow for longer than rows may wait."""
         self.warnings: list[str] = []
         self._held = np.zeros(sites)
         """Rows that wait for each site."""
@@ -226,6 +228,17 @@ class Adaptation:
                 found.setdefault(home, []).append((start, end))
         return found
 
+    def _give_up(
+        self, view: View, waited: Mapping[tuple[str, int], int], manifest: Manifest
+    ) -> None:
+        """Notes the sites that stayed slow for longer than rows may wait, until they are fast again."""
+        slow = slow_sites(view)
+        late = {name for name, epochs in waited.items() if epochs >= MOST_EPOCHS}
+        for home, start in late:
+            known = manifest.subqueries[home].map()
+            self._given_up.add(known.sites[known.partition_at(start)])
+        self._given_up = {site for site in self._given_up if site < len(slow) and slow[site]}
+
     def forget_slow(self) -> None:
         """Lets go what waits for slow sites."""
         self._slow = set()
@@ -263,8 +276,10 @@ class Adaptation:
             rows = sum(manifest.subqueries[home].rows_received for home in level.homes)
             size = sum(manifest.subqueries[home].bytes_received for home in level.homes)
             each = max(1.0, size / max(1, rows))
+            self._give_up(level.view, waited, manifest)
             chosen, count = choose_holds(
                 level.view, left / each, waited, shared=kind == SHARED, all_stay=not self.active,
+                given_up=self._given_up,
                 never=[home for home in level.homes if self._plan.subqueries[home].spread == IN_GRID],
             )  # fmt: skip
             self._slow |= chosen
