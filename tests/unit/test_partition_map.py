@@ -168,3 +168,8 @@ def test_a_map_covers_every_slot_once() -> None:
     for starts in ((1, 2), (0, 0), (0, 9)):
         with pytest.raises(PlanningError, match="cover all slots"):
             PartitionMap((0, 1), starts, slots=5)
+
+
+def test_too_many_partitions_are_refused_before_they_are_made() -> None:
+    with pytest.raises(PlanningError, match="4 sites would have 4000000000 partitions together"):
+        even_map(4_000_000_000, 4)

@@ -163,6 +163,11 @@ def even_map(partitions: int, sites: int, slots: int = 0) -> PartitionMap:
     >>> even_map(4, 2).sites
     (0, 0, 1, 1)
     """
+    if not 1 <= partitions <= MAX_SLOTS:
+        raise PlanningError(
+            f"{sites} sites would have {partitions} partitions together; there may be 1 to {MAX_SLOTS}: "
+            "ask for fewer sites, or for a smaller partitions_per_site."
+        )
     slots = slots or partitions
     starts = tuple(p * slots // partitions for p in range(partitions))
     return PartitionMap(tuple(p * sites // partitions for p in range(partitions)), starts, slots)
