@@ -46,8 +46,9 @@ SCENARIOS = {
 NOTES = (
     f"{SITES} sites on local[{SITES}], {SECONDS_PER_ROW * 1e6:g} µs a row in which a site waits; sites are "
     f"slowed by {SLOWDOWN:.2f} from epoch {SLOW_FROM} on (epochs count from 0). static: policy none, no "
-    "skew buffer; adaptive: all settings as they are by default; ideal: policy none, the map set by hand from "
-    "the true loads of all partitions and the true speed of all sites, for drift anew whenever the keys change.",
+    "skew buffer; adaptive: all settings as they are by default; ideal: as static, the map set by hand "
+    "from the true loads of all partitions and the true speed of all sites, for drift anew whenever the "
+    "keys change.",
     "Rates are rows over the whole time of epochs, Spark's fixed cost with it, in the second half of the "
     f"epochs; for drift in all but the first {SLOW_FROM}, as there is no steady state but following. "
     "by_medians has the same ratios from the median epoch, which other work on the machine hurts less.",
