@@ -174,3 +174,18 @@ def test_means_follow_a_change_at_once_and_ignore_noise() -> None:
 def test_an_idle_site_is_as_slow_as_the_others() -> None:
     assert slowness(np.zeros(2), np.zeros(2)).tolist() == [1.0, 1.0]
     assert isinstance(ITSELF, Tuning)
+
+
+def test_sites_that_are_all_slow_have_nothing_to_give() -> None:
+    even = view([[0.1] * 8] * 4, slow=[3.0] * 4)
+    assert short(propose_even(even, ITSELF)) == []
+    assert short(propose_load(even, PAPER)) == []
+
+
+def test_hybrid_goes_by_load_where_no_move_could_help_the_memory() -> None:
+    full = view([[0.2] * 4, [0.01] * 4], size=100, memory=[50, 1e9])
+    assert {move.cause.split(":")[0] for move in propose_hybrid(full, ITSELF)} == {"memory"}
+    hopeless = view([[0.2] * 4, [0.01] * 4], size=100, memory=[450, 450])
+    hopeless = replace(hopeless, sites=replace(hopeless.sites, memory=np.array([300.0, 500.0])))
+    causes = {move.cause.split(":")[0] for move in propose_hybrid(hopeless, ITSELF)}
+    assert causes <= {"load", "memory"}
