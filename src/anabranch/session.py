@@ -313,6 +313,11 @@ class Session:
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
+        if burdens is not None and not callable(burdens):
+            raise SettingsError(
+                f"Expected a Schedule or another function of the epoch for burdens, got {burdens!r}: "
+                "Schedule([slow(0)]), for instance."
+            )
         planning = self._planning()
         plan, choice = planning.plan(_stored(checkpoint), sinks)
         check_choice("at_end", at_end, ("keep", "close"))

@@ -115,7 +115,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             ("utilisation_limit", 0), ("least_collection_seconds", 0), ("least_gain_seconds", 0),
             ("moved_bytes_per_epoch", 1), ("skew_buffer_bytes", 1),
         ):  # fmt: skip
-            if getattr(self, name) < least:
+            if not getattr(self, name) >= least:
                 raise SettingsError(
                     f"Setting '{name}' is {getattr(self, name)}; expected at least {least}."
                 )
@@ -136,6 +136,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise SettingsError(
                 f"Setting 'least_collection_seconds' is {self.least_collection_seconds}, more than "
                 f"'most_collection_seconds', which is {self.most_collection_seconds}."
+            )
+        if self.utilisation_limit > 1:
+            raise SettingsError(
+                f"Setting 'utilisation_limit' is {self.utilisation_limit}; expected a share from 0 to 1."
             )
         fixed = [name for name in FIXED if getattr(self, name) != _default(name)]
         if self.self_tuning and fixed:

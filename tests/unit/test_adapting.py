@@ -249,7 +249,7 @@ def test_examples_in_the_text_are_right(module: ModuleType) -> None:
 
 def slow_site(tmp_path: Path, **settings: Any) -> tuple[Trialled, Run]:
     trialled = Trialled(tmp_path / "checkpoint", **settings)
-    load = Schedule([slow(0, seconds_per_row=0.0005)])
+    load = Schedule([slow(0, seconds_per_row=0.003)])
     return trialled, trialled.run(burdens=load, at_end="close")
 
 
@@ -293,7 +293,7 @@ def test_rebalance_returns_its_decisions(tmp_path: Path) -> None:
     """Even where nothing would move by itself for so small a gain."""
     trialled = Trialled(tmp_path / "checkpoint", least_gain_seconds=1000.0)
     made: list[dict[str, Any]] = []
-    load = Schedule([slow(0, seconds_per_row=0.0005)])
+    load = Schedule([slow(0, seconds_per_row=0.003)])
     run = trialled.run({4: lambda run: made.extend(run.rebalance())}, burdens=load)
     moves = [line for line in made if line["kind"] == "move" and line["accepted"]]
     assert moves
@@ -408,3 +408,49 @@ def test_an_epoch_has_a_map_for_its_own_sites(
     assert made[-1].sites == 6
     assert all(max(orders.maps["flows@1"].sites) < orders.sites for orders in made)
     trialled.check()
+
+
+def test_only_whole_numbers_are_sites_and_partitions(tmp_path: Path) -> None:
+    """A site of 3.5 would spoil the manifest for good."""
+
+    def ask(run: Run) -> None:
+        home = next(iter(run.plan.homes))
+        for call in (
+            lambda: run.move(home, 0, 0.5),  # type: ignore[arg-type]
+            lambda: run.pin(home, "0", 0),  # type: ignore[arg-type]
+            lambda: run.set_sites("3"),  # type: ignore[arg-type]
+            lambda: run.repartition(home, run.partition_map(home).on([0.5] * 8)),  # type: ignore[list-item]
+        ):
+            with pytest.raises(RunError, match="Expected a whole number for"):
+                call()
+
+    trialled = Trialled(tmp_path / "checkpoint")
+    trialled.run({1: ask}, at_end="close")
+    trialled.check()
+
+
+def test_a_run_that_has_ended_takes_no_orders(tmp_path: Path) -> None:
+    trialled = Trialled(tmp_path / "checkpoint")
+    run = trialled.run(at_end="close")
+    home = next(iter(run.plan.homes))
+    for call in (run.rebalance, lambda: run.move(home, 0, 1), lambda: run.set_sites(3)):
+        with pytest.raises(RunError, match="This run has ended"):
+            call()
+    assert run.history() is not None
+
+
+def test_what_is_done_by_hand_is_told(tmp_path: Path) -> None:
+    trialled = Trialled(tmp_path / "checkpoint", policy="none")
+    home: list[str] = []
+
+    def ask(run: Run) -> None:
+        home.append(next(iter(run.plan.homes)))
+        run.move(home[0], 0, 1)
+        run.set_sites(3)
+
+    run = trialled.run({3: ask}, at_end="close")
+    causes = [entry["cause"] for entry in run.history()]
+    assert causes[0] == "asked for"
+    assert set(causes[1:]) == {"3 sites from now on"}
+    told = [p["customMetrics"]["adaptation"]["decisions"] for p in run.recent_progress]
+    assert sum(map(len, told)) == len(causes)

@@ -103,6 +103,8 @@ class Adaptation:
             _resumed(manifest, maps) if sites == manifest.sites else {},
         )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
+        self._untold: list[Decision] = []
+        """Decisions that no progress report has told yet."""
         self.adapted = {home for home in manifest.adapted if home in maps}
         """The exchanges that are balanced partition by partition from now on."""
         self._base = settings.partitions_per_site * sites
@@ -363,8 +365,12 @@ class Adaptation:
     def note(self, epoch: int, actions: Iterable[Action]) -> None:
         """Remembers what was done by hand."""
         for action in actions:
-            self.history.append(Decision(epoch, action, True, action.cause))
+            self._keep(Decision(epoch, action, True, action.cause))
             self.adapted.add(action.exchange)
+
+    def _keep(self, decision: Decision) -> None:
+        self.history.append(decision)
+        self._untold.append(decision)
 
     def _worthwhile(self, view: View) -> bool:
         busy = view.sites.busy[view.sites.alive]
@@ -429,14 +435,14 @@ class Adaptation:
             decision = Decision(
                 epoch, verdict.action, verdict.accepted, verdict.reason, share, level.imbalance
             )
-            self.history.append(decision)
+            self._keep(decision)
             if verdict.accepted:
                 level.open.append(decision)
                 self.adapted.add(verdict.action.exchange)
 
-    def describe(self, epoch: int, manifest: Manifest) -> dict[str, Any]:
-        """The state of the controllers and what was decided after an epoch, for progress reports."""
-        recent = [decision for decision in self.history if decision.epoch == epoch]
+    def describe(self, manifest: Manifest) -> dict[str, Any]:
+        """The state of the controllers and what was decided since it was last told."""
+        recent, self._untold = self._untold, []
         return {
             "policy": self._settings.policy,
             "waiting": [

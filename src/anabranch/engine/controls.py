@@ -5,7 +5,9 @@ All of it takes effect with the next epoch and leaves every result as it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
@@ -29,6 +31,18 @@ class Controls:
     _checkpoint: Checkpoint
     _steering: Steering
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keeps the run from changing its maps meanwhile; refuses if it has ended."""
+        if not self.is_active:
+            raise RunError("This run has ended: there is no next epoch to change anything for.")
+        with self._steering.changing:
+            yield
+
+    @property
+    def is_active(self) -> bool:
+        raise NotImplementedError
+
     def partition_map(self, subquery: str) -> PartitionMap:
         """The sites of a subquery's partitions, as they are in the next epoch."""
         if subquery not in self.plan.subqueries:
@@ -42,11 +56,12 @@ class Controls:
 
         Subqueries without an exchange between them have one map: it changes for all of them.
         """
-        with self._steering.changing:
+        with self._changing():
             known = self.partition_map(subquery)
             home = self.plan.subqueries[subquery].home
             alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
-            if not alike or max(partition_map.sites) >= self.sites:
+            numbers = [whole("site", site) for site in partition_map.sites]
+            if not alike or not 0 <= min(numbers) <= max(numbers) < self.sites:
                 raise RunError(
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
@@ -59,7 +74,9 @@ class Controls:
                         f"to site {site}: unpin it first, or leave it there."
                     )
             self._steering.by_hand.add(home)
-            self._steering.maps = {**self._steering.maps, home: partition_map}
+            self._steering.give(
+                {home: partition_map}, "another map", self._checkpoint.manifest.epoch
+            )
 
     @property
     def sites(self) -> int:
@@ -97,7 +114,7 @@ class Controls:
 
         Returns the decisions; they take effect with the next epoch.
         """
-        with self._steering.changing:
+        with self._changing():
             known = {id(decision) for decision in self._steering.adaptation.history}
             self._steering.rebalance(self._checkpoint.manifest)
             history = self._steering.adaptation.history
@@ -106,7 +123,7 @@ class Controls:
 
     def release(self, subquery: str) -> None:
         """Gives an exchange that `repartition` took over back to the controller."""
-        with self._steering.changing:
+        with self._changing():
             self.partition_map(subquery)
             home = self.plan.subqueries[subquery].home
             if home not in self._steering.by_hand:
@@ -115,12 +132,12 @@ class Controls:
 
     def _request(self, actions: Sequence[Action]) -> None:
         """Has these actions carried out as they are, unchecked: for chaos."""
-        with self._steering.changing:
+        with self._changing():
             self._steering.by_request(actions, self._checkpoint.manifest.epoch)
 
     def move(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""
-        with self._steering.changing:
+        with self._changing():
             move = self._move(subquery, partition, site, "asked for")
             pinned = self._steering.adaptation.pins.get(move.subject, site)
             if pinned != site:
@@ -128,18 +145,19 @@ class Controls:
                     f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
                     "or pin it to another site."
                 )
-            self._steering.by_request([move], self._checkpoint.manifest.epoch)
+            if move.source != move.target:
+                self._steering.by_request([move], self._checkpoint.manifest.epoch)
 
     def pin(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
-        with self._steering.changing:
+        with self._changing():
             move = self._move(subquery, partition, site, "pinned")
             self._steering.by_request([move], self._checkpoint.manifest.epoch)
             self._steering.adaptation.pins[move.subject] = site
 
     def unpin(self, subquery: str, partition: int) -> None:
         """Lets a pinned partition move again."""
-        with self._steering.changing:
+        with self._changing():
             subject = self._move(subquery, partition, 0, "").subject
             if self._steering.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
@@ -150,7 +168,7 @@ class Controls:
         Results of its groups come later, none is lost. What waits is bounded: when it exceeds the setting
         `skew_buffer_bytes`, all of it goes on.
         """
-        with self._steering.changing:
+        with self._changing():
             subject = self._move(subquery, partition, 0, "").subject
             if subject[0] in self._steering.grids:
                 raise RunError(
@@ -162,7 +180,7 @@ class Controls:
 
     def resume(self, subquery: str, partition: int) -> None:
         """Lets the rows of a paused partition go."""
-        with self._steering.changing:
+        with self._changing():
             self.partition_map(subquery)
             subject = (self.plan.subqueries[subquery].home, partition)
             if subject not in self._steering.adaptation.stopped:
@@ -171,6 +189,7 @@ class Controls:
 
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
         known = self.partition_map(subquery)
+        partition, site = whole("partition", partition), whole("site", site)
         if partition not in known.starts:
             raise RunError(
                 f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
@@ -187,9 +206,9 @@ class Controls:
 
     def set_sites(self, sites: int) -> None:
         """Goes on with another number of sites from the next epoch on; few partitions move."""
-        if sites < 1:
+        if whole("sites", sites) < 1:
             raise RunError(f"A run needs at least one site; {sites} were asked for.")
-        with self._steering.changing:
+        with self._changing():
             counts = [
                 known.partitions
                 for home, known in self._steering.maps.items()
@@ -207,4 +226,12 @@ class Controls:
                 raise RunError(
                     f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
                 )
-            self._steering.resize(sites)
+            self._steering.resize(sites, self._checkpoint.manifest.epoch)
+
+
+def whole(what: str, value: Any) -> int:
+    """The value, if it is a whole number."""
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise RunError(f"Expected a whole number for {what}, got {value!r}.") from error

@@ -37,6 +37,8 @@ from anabranch.sources.base import Limits, Offer, Piece, Source
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace
 
+PATIENCE = 0.1
+"""Seconds for which a waiting caller does not feel Ctrl-C."""
 Explainer = Callable[[Manifest | None], Explanation]
 """Explains the plan of a run, with the figures of a manifest."""
 
@@ -109,8 +111,14 @@ class Run(Controls):
 
         Ctrl-C ends the run after the epoch under way before it is raised.
         """
+        deadline = None if timeout is None else time.monotonic() + timeout
         try:
-            ended = self._ended.wait(timeout)
+            # In short steps: with some libraries loaded, Ctrl-C does not interrupt a wait
+            while True:
+                left = PATIENCE if deadline is None else deadline - time.monotonic()
+                ended = self._ended.wait(max(0.0, min(PATIENCE, left)))
+                if ended or (left <= PATIENCE and deadline is not None):
+                    break
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -288,7 +296,7 @@ class Run(Controls):
             self._steering.adapt(
                 orders, report, time.monotonic() - polled, self._checkpoint.manifest
             )
-            adaptation = self._steering.adaptation.describe(epoch, self._checkpoint.manifest)
+            adaptation = self._steering.adaptation.describe(self._checkpoint.manifest)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times, adaptation)
         self._began = began

@@ -7,7 +7,7 @@ it through `controls.py`. Everything that must outlive a crash goes into the man
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,14 +165,26 @@ class Steering:
         self.adaptation.note(epoch, actions)
         self._act(actions, epoch)
 
-    def resize(self, sites: int) -> None:
+    def give(self, maps: Mapping[str, PartitionMap], cause: str, epoch: int) -> None:
+        """Gives exchanges other maps at once, and remembers what moves by it."""
+        moves = [
+            Move(home, start, cause, source=before.sites[before.partition_at(start)], target=site)
+            for home, after in maps.items()
+            for before in [self.maps[home]]
+            for start, site in zip(after.starts, after.sites, strict=True)
+            if before.sites[before.partition_at(start)] != site
+        ]
+        self.adaptation.note(epoch, moves)
+        self.maps = {**self.maps, **maps}
+
+    def resize(self, sites: int, epoch: int) -> None:
         """Goes on with another number of sites."""
         for site in range(sites, self.sites):
             self._install(self.adaptation.lost(site))
         maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
-        self.maps = self.adaptation.keep_pins(maps)
+        self.give(self.adaptation.keep_pins(maps), f"{sites} sites from now on", epoch)
 
     def _act(self, actions: Sequence[Action], epoch: int) -> None:
         self._install(self.adaptation.begin(epoch, actions, self._far))

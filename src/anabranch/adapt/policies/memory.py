@@ -15,6 +15,7 @@ from anabranch.adapt.actions import Move
 from anabranch.adapt.policies.pairs import Donors, moves_of
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
+from anabranch.partitioning.amount import in_bytes
 
 
 def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:
@@ -36,15 +37,22 @@ def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:
         closer = np.abs(apart - 2 * size) < apart
         if closer.any():
             chosen = own[np.argmax(closer)]
-            short = _megabytes(excess[donor])
-            cause = f"memory: site {donor} keeps {short} beyond its memory, site {receiver} "
-            yield from moves_of(view, [chosen], [receiver], cause + _megabytes(excess[receiver]))
+            cause = f"memory: {_words(donor, excess[donor])}, {_words(receiver, excess[receiver])}"
+            yield from moves_of(view, [chosen], [receiver], cause)
             gone[chosen] = True
             for site, more in ((donor, -1), (receiver, 1)):
                 kept[site] += more * view.partitions.bytes[chosen]
                 excess[site] += more * view.partitions.bytes[chosen]
         elif tuning.itself:
             return
+
+
+def _words(site: int, excess: float) -> str:
+    if excess == -np.inf:
+        return f"site {site} has no limit"
+    if excess < 0:
+        return f"site {site} has {in_bytes(-excess)} free"
+    return f"site {site} keeps {in_bytes(excess)} beyond its memory"
 
 
 def _pairs(view: View, excess: np.ndarray, again: bool) -> Iterator[tuple[int, int]]:
@@ -54,7 +62,3 @@ def _pairs(view: View, excess: np.ndarray, again: bool) -> Iterator[tuple[int, i
         yield order[np.argmax(excess[order])], order[np.argmin(excess[order])]
     order = order[np.argsort(-excess[order], kind="stable")]
     yield from zip(order[: len(order) // 2], order[::-1], strict=False)
-
-
-def _megabytes(size: float) -> str:
-    return f"{size / 1e6:.0f} MB"
