@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -208,12 +209,13 @@ def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
     runs: list[Any] = []
 
     def step(name: str, epoch: int) -> None:
-        if name == "begin" and runs:
+        while not runs:
+            time.sleep(0.01)
+        if name == "begin":
             all_on_one(runs[0])
 
     run = start(asked())
     runs.append(run)
-    all_on_one(run)
     assert run.await_termination(60)
     assert asked().plan(tmp_path).subqueries["a@1"].home in run._steering.by_hand
     again = asked().start(sinks={"a": "memory"}, checkpoint=tmp_path)

@@ -32,7 +32,7 @@ from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.holdback import slots_of, within
-from anabranch.routing.partition_map import PartitionMap, distinct, slot_of_locator
+from anabranch.routing.partition_map import PartitionMap, distinct, in_turn, slot_of_locator
 from anabranch.sinks.dead_letter import keep_bad, keep_rows
 from anabranch.sources.base import Piece
 from anabranch.state.group import scatter
@@ -116,8 +116,7 @@ class Outbox:
         if subquery.spread == BY_LANE:
             return Spread(slots, placed=lane)
         if subquery.spread == EVENLY:
-            turns = np.arange(rows.height, dtype=np.uint64) % np.uint64(slots)
-            return Spread(slots, placed=turns)
+            return Spread(slots, placed=in_turn(rows.height, slots))
         # Results stay where they are made for what shares the exchange: then rows must be with their like
         readers = self.orders.plan.reading(subquery.name)
         scattered = all(reader.level != subquery.level for reader, _ in readers)

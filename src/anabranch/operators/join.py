@@ -31,6 +31,7 @@ from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
+from anabranch.routing.partition_map import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
@@ -197,10 +198,10 @@ class SymmetricJoin:
         return sort_by_locator(rows)
 
 
-def _scattered(frame: pl.DataFrame, keys: list[str], partitions: int) -> pl.DataFrame:
-    """The rows without a key in turn on all partitions: else they would all come to one."""
+def _scattered(frame: pl.DataFrame, keys: list[str], slots: int) -> pl.DataFrame:
+    """The rows without a key in turn on all slots: else they would all come to one."""
     if not any(frame[key].null_count() for key in keys):
         return frame
-    turns = (pl.int_range(pl.len(), dtype=pl.UInt64) % partitions) * (1 << 48)
+    turns = pl.Series(in_turn(frame.height, slots)) * (1 << 48)
     keyless = pl.any_horizontal(pl.col(key).is_null() for key in keys)
     return frame.with_columns(pl.when(keyless).then(turns).otherwise(LOCATOR).alias(LOCATOR))

@@ -10,6 +10,7 @@ and so by partition.
 from __future__ import annotations
 
 import heapq
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -201,6 +202,19 @@ def place_lanes(known: Mapping[str, int], lanes: Iterable[str], slots: int) -> d
 def slot_of(hashes: np.ndarray, slots: int) -> np.ndarray:
     """The slot of each 64-bit hash."""
     return ((hashes >> _SHIFT_32) * np.uint64(slots)) >> _SHIFT_32
+
+
+def in_turn(rows: int, slots: int) -> np.ndarray:
+    """A slot for each of so many rows, such that few rows too lie evenly over all slots.
+
+    >>> in_turn(4, 8).tolist()
+    [0, 5, 2, 7]
+    """
+    # The golden section spreads any number of turns evenly
+    stride = max(1, round(slots * 0.6180339887))
+    while math.gcd(stride, slots) != 1:
+        stride += 1
+    return (np.arange(rows, dtype=np.uint64) * np.uint64(stride)) % np.uint64(slots)
 
 
 def locator(slots: np.ndarray, hashes: np.ndarray) -> np.ndarray:
