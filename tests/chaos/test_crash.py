@@ -38,7 +38,9 @@ def test_killed_at_a_step(tmp_path: Path, step: str) -> None:
     print(f"{crashing.kills} kills")
 
 
-@pytest.mark.parametrize("seed", [11, 12, 13, 14, 15, 16])
+@pytest.mark.parametrize(
+    "seed", [11, 12, 13, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (14, 15, 16))]
+)
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES), kills=6)
 
@@ -100,7 +102,7 @@ def test_killed_under_other_strategies(tmp_path: Path, strategy: str) -> None:
     kill_at_random(Crashing(tmp_path, 42, 6, options={"settings": settings}), kills=4)
 
 
-@pytest.mark.parametrize("seed", [21, 22])
+@pytest.mark.parametrize("seed", [21, pytest.param(22, marks=pytest.mark.soak)])
 def test_killed_at_random_changes_of_the_disk(tmp_path: Path, seed: int) -> None:
     """Between the files of an epoch, amid making results visible, amid clearing away."""
     kill_at_changes(Crashing(tmp_path, seed, FILES), kills=6, most=160)
