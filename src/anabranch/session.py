@@ -70,8 +70,10 @@ class Session:
         self.spark = spark
         parallelism = spark.sparkContext.defaultParallelism if spark else 2
         self.sites = sites if sites is not None else parallelism
-        if self.sites < 1:
-            raise SettingsError(f"A session needs at least one site, not {self.sites}.")
+        if type(self.sites) is not int or self.sites < 1:
+            raise SettingsError(
+                f"A session needs a whole number of sites, at least one, not {self.sites!r}."
+            )
         self.settings = (
             settings if isinstance(settings, Settings) else read_settings(settings or {})
         )

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from anabranch.cli import app
 from anabranch.engine import exchange
-from anabranch.engine.adapting import Adaptation
 from anabranch.engine.epoch import Orders
+from anabranch.engine.pins import Pins
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
 from anabranch.state.segment import SegmentRef
@@ -153,7 +153,7 @@ def two_owners(patch: pytest.MonkeyPatch) -> None:
 
 def pins_do_not_hold(patch: pytest.MonkeyPatch) -> None:
     """Other numbers of sites move what is pinned."""
-    patch.setattr(Adaptation, "keep_pins", lambda self, maps: dict(maps))
+    patch.setattr(Pins, "keep", lambda self, maps, alive: dict(maps))
 
 
 BREAKS = {

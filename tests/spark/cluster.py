@@ -1,6 +1,7 @@
 """A run on executors of its own, as a program: `python cluster.py FOLDER ROWS KILL_AT`.
 
-Kills an executor before epoch KILL_AT. The last line of output is JSON: a list of what each epoch's
+Kills an executor before epoch KILL_AT, and for some epochs every one that is started in its place, so that
+the loss is seen however fast Spark replaces it. The last line of output is JSON: a list of what each epoch's
 sites did, and the history.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import threading
 from typing import Any
 
 import psutil
@@ -17,16 +19,22 @@ from anabranch import Session
 from anabranch.engine.local import local_spark
 
 SITES = 3
+AWAY = 3
+"""Epochs for which nothing replaces what was killed."""
 
 
-def kill_an_executor() -> None:
-    for each in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            words = each.cmdline()
-            executor = "--executor-id" in words and words[words.index("--executor-id") + 1]
-            if executor == "1":
-                each.kill()
-                return
+def keep_killing(stop: threading.Event) -> None:
+    """Kills executor 1 and whatever comes in its place, before it can have registered."""
+    while not stop.is_set():
+        for each in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                words = each.cmdline()
+                if "--executor-id" in words and words[words.index("--executor-id") + 1] not in (
+                    "0",
+                    "2",
+                ):
+                    each.kill()
+        stop.wait(0.05)
 
 
 def main(folder: str, rows: int, kill_at: int) -> None:
@@ -39,9 +47,13 @@ def main(folder: str, rows: int, kill_at: int) -> None:
     )
     session.query("flows", "SELECT tb, srcIP, COUNT(*) AS c FROM tcp GROUP BY time/60 AS tb, srcIP")
 
+    stop = threading.Event()
+
     def step(name: str, epoch: int) -> None:
         if name == "begin" and epoch == kill_at:
-            kill_an_executor()
+            threading.Thread(target=keep_killing, args=[stop], daemon=True).start()
+        elif name == "begin" and epoch == kill_at + AWAY:
+            stop.set()
 
     run = session.start(
         sinks={"flows": f"{folder}/out"}, checkpoint=f"{folder}/ckpt", at_end="close", on_step=step

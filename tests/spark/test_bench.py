@@ -23,10 +23,10 @@ from anabranch.bench.measure import Peak, percentile, spread
 from anabranch.bench.oracle import Oracle
 from anabranch.bench.placement import busiest_over_even, loads_of, place_by_load
 from anabranch.bench.report import show
-from anabranch.bench.result import Bar
 from anabranch.bench.state_growth import MEASURED, SETTLING, SIZES, course
-from anabranch.bench.steps import Steps, silent
 from anabranch.engine import local
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps, silent
 from anabranch.routing.partition_map import even_map, slots_for
 
 quick_run = [pytest.mark.spark, pytest.mark.timeout(1200)]

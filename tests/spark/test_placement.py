@@ -32,9 +32,11 @@ def test_sites_keep_their_executors_and_survive_the_loss_of_one(tmp_path: Path) 
     assert {one["executor"] for one in epochs[0]} == {"0", "1", "2"}
     # The partitions of the lost executor's site are spread over the others, at once
     after = epochs[KILL_AT + 1]
-    assert after[1]["rowsIn"] == 0 or after[1]["executor"] not in ("", "1")
+    assert after[1]["rowsIn"] == 0
+    assert after[0]["rowsIn"] > 0
+    assert after[2]["rowsIn"] > 0
     assert any(entry["cause"] == "site 1 is gone" for entry in told["history"])
-    assert {one["executor"] for one in epochs[-2]} <= {"0", "2", "3"}
+    assert "1" not in {one["executor"] for one in epochs[-2]}
     found = pl.read_parquet(tmp_path / "out" / "**/*.parquet")
     plain = Session.in_process(1)
     plain.stream("tcp", generator="packets", rows=ROWS, ordered="time", rows_per_second=500,

@@ -220,6 +220,7 @@ def test_settings_that_contradict_each_other(settings: dict[str, Any], words: li
     ("make", "word"),
     [
         (lambda: slow(-1), "site -1"),
+        (lambda: slow("a"), "site 'a'"),
         (lambda: slow(0, slowdown=0.5), "slowdown 0.5"),
         (lambda: slow(0, seconds_per_row=-1e-3), "seconds_per_row"),
         (lambda: slow(0, from_epoch=5, until=5), "never be felt"),

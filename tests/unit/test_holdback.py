@@ -84,7 +84,7 @@ def test_anything_may_wait_at_any_time(seed: int, expected: dict[str, list[Any]]
     def step(run: Any, epoch: int) -> None:
         for subquery in ("flows@1", "sizes@1"):
             for start in run.partition_map(subquery).starts:
-                known = (subquery, start) in run._steering.adaptation.stopped
+                known = (subquery, start) in run._steering.adaptation.buffer.stopped
                 if rng.random() < 0.3:
                     (run.resume if known else run.pause)(subquery, start)
 
@@ -113,7 +113,7 @@ def test_what_waits_survives_a_restart(tmp_path: Path, expected: dict[str, list[
     with pytest.raises(RunError, match="a crash"):
         start(step).await_termination(60)
     again = start(lambda run, epoch: None)
-    assert again._steering.adaptation.stopped == set()
+    assert again._steering.adaptation.buffer.stopped == set()
     assert again.await_termination(60)
     found = {
         name: sorted(pl.read_parquet(tmp_path / name / "**/*.parquet").rows()) for name in QUERIES

@@ -128,7 +128,7 @@ def test_validate_finds_what_was_not_carried_out() -> None:
     partition = min(simulation._movement.travelling)[1]
     simulation.validate()
     simulation._producers.paused.remove(partition)
-    with pytest.raises(RunError, match="is paused, but its rows are not"):
+    with pytest.raises(RunError, match="is paused, but its rows do not wait"):
         simulation.validate()
     simulation._producers.paused.add(partition)
     simulation.site[partition] += 1
@@ -136,7 +136,7 @@ def test_validate_finds_what_was_not_carried_out() -> None:
         simulation.validate()
     simulation.site[partition] -= 1
     simulation._movement.protocol.moving.clear()
-    with pytest.raises(RunError, match="is not being moved"):
+    with pytest.raises(RunError, match="that are not paused"):
         simulation.validate()
     simulation._producers.paused.clear()
     with pytest.raises(RunError, match="State travels"):

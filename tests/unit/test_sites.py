@@ -16,7 +16,7 @@ from anabranch import Session
 from anabranch.engine.epoch import Burden
 from anabranch.engine.exchange import Twin
 from anabranch.engine.placement import bind
-from anabranch.errors import RunError
+from anabranch.errors import RunError, SettingsError
 from anabranch.testing.sources import EpochSource
 
 FLOWS = "SELECT tb, k, COUNT(*) AS c, SUM(v) AS v FROM s GROUP BY time/20 AS tb, k"
@@ -253,3 +253,9 @@ def test_a_run_goes_on_when_all_sites_are_slow(policy: str) -> None:
     run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=lambda epoch: slow)
     assert run.await_termination(60)
     assert sorted(run.results("flows").rows()) == aggregate(frames)
+
+
+@pytest.mark.parametrize("sites", [0, -1, "4", 1.5])
+def test_a_session_needs_a_number_of_sites(sites: Any) -> None:
+    with pytest.raises(SettingsError, match=f"at least one, not {sites!r}"):
+        Session.in_process(sites)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from anabranch.routing.partition_map import PartitionMap
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,25 @@ def words(action: Action) -> str:
         return f"scatter slot {action.slot} of {action.exchange} over cells on sites {sites}"
     assert isinstance(action, Merge)
     return f"merge {name} with {action.exchange}/{action.other}"
+
+
+def applied(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[str, PartitionMap]:
+    """The maps after these actions."""
+    after = dict(maps)
+    targets: dict[str, dict[int, int]] = {}
+    for action in actions:
+        if isinstance(action, Move):
+            targets.setdefault(action.exchange, {})[action.partition] = action.target
+    for home, moved in targets.items():
+        after[home] = after[home].moved(moved)
+    for action in actions:
+        if isinstance(action, Split):
+            after[action.exchange] = after[action.exchange].split(action.at)
+        elif isinstance(action, Merge):
+            known = after[action.exchange]
+            one, other = (
+                known.sites[known.partition_at(at)] for at in (action.partition, action.other)
+            )
+            if one == other:
+                after[action.exchange] = known.merged(action.other)
+    return after

@@ -16,8 +16,9 @@ from anabranch.bench.data import Packets, w1
 from anabranch.bench.jobs import Job, Ours, Outcome, Reference, run_job
 from anabranch.bench.measure import Spread, load, machine
 from anabranch.bench.oracle import Check, Oracle
-from anabranch.bench.result import Bar, Result, describe, describe_spread, rates
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result, describe, describe_spread, rates
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 WINDOW = 60
 FILES = {1: 10, 2: 10, 5: 20}

@@ -27,8 +27,9 @@ from anabranch.bench.balance_runs import (
     write,
 )
 from anabranch.bench.measure import load, machine, percentile, spread
-from anabranch.bench.result import Bar, Result, describe_spread
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result, describe_spread
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 ROWS, QUICK_ROWS = 160_000, 40_000
 """Rows of a file, which is an epoch."""

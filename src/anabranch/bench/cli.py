@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from anabranch.bench.aggregate import run_aggregate
 from anabranch.bench.balance import run_balance
@@ -23,10 +21,10 @@ from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.skew import run_skew
 from anabranch.bench.state_growth import run_state_growth
-from anabranch.bench.steps import Steps, silent
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
 from anabranch.errors import AnabranchError
+from anabranch.observe.steps import Steps, live
 
 app = typer.Typer(
     help="Measure Anabranch beside Spark Structured Streaming on this machine.",
@@ -128,7 +126,7 @@ def _measure(names: list[str], quick: bool, save: Path | None) -> list[Result]:
     results = []
     for name in names:
         try:
-            with _steps(name) as steps:
+            with live(name) as steps:
                 result = BENCHMARKS[name](quick, steps)
         except AnabranchError as error:
             Console(stderr=True).print(f"[red]{name}:[/] {error}", highlight=False)
@@ -138,26 +136,6 @@ def _measure(names: list[str], quick: bool, save: Path | None) -> list[Result]:
             save.mkdir(parents=True, exist_ok=True)
             (save / f"{name}.json").write_text(json.dumps(result.plain(), indent=1) + "\n")
     return results
-
-
-@contextmanager
-def _steps(name: str) -> Iterator[Steps]:
-    """A live line on the terminal, nothing where there is none."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield silent()
-        return
-    columns = (
-        TextColumn("[bold]" + name), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield Steps(
-            lambda what, done, total: progress.update(
-                task, description=what, completed=done, total=total
-            )
-        )
 
 
 def _finish(results: list[Result], as_json: bool) -> None:

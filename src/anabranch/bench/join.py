@@ -8,8 +8,9 @@ from anabranch.bench.join_growth import NOTES as GROWTH_NOTES
 from anabranch.bench.join_growth import growth_steps, measure_growth
 from anabranch.bench.join_series import Comparison, Workload, compare
 from anabranch.bench.measure import load, machine
-from anabranch.bench.result import Bar, Result
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 W2 = Workload(("a", "b"), 400_000)
 W3 = Workload(("a", "b", "c"), 2_000_000)

@@ -20,7 +20,7 @@ from anabranch.bench.join_oracle import digest_of_join, digest_of_results
 from anabranch.bench.join_series import ROWS, Workload
 from anabranch.bench.measure import percentile, spread
 from anabranch.bench.result import describe
-from anabranch.bench.steps import Steps
+from anabranch.observe.steps import Steps
 
 TIMES = 10
 """How much further apart rows may be; `state_ratio` says how many times the rows that keeps."""

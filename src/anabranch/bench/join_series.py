@@ -16,8 +16,9 @@ from anabranch.bench.aggregate import CANDIDATES, FILES, extremes
 from anabranch.bench.data import Events
 from anabranch.bench.jobs import Job, Ours, Outcome, Reference, run_job
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results
-from anabranch.bench.result import Bar, describe, describe_spread, rates
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import describe, describe_spread, rates
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 ROWS = 200_000
 """Rows of a file, of which every stream has one in an epoch."""

@@ -12,8 +12,9 @@ import msgspec
 from anabranch.bench.data import w1
 from anabranch.bench.jobs import Ours, Outcome, Reference, run_job
 from anabranch.bench.measure import load, machine, percentile, spread
-from anabranch.bench.result import Bar, Result, describe, describe_spread
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result, describe, describe_spread
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 ROWS = 1000
 FILES = 40

@@ -28,8 +28,9 @@ from anabranch.bench.network import (
     Trace,
     many_queries,
 )
-from anabranch.bench.result import Bar, Result
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 from anabranch.session import Session
 
 HOSTS = (1, 2, 3, 4)

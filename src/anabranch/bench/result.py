@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,27 +10,7 @@ import msgspec
 
 from anabranch.bench.jobs import Outcome
 from anabranch.bench.measure import Spread, spread
-
-COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "<": operator.lt,
-    ">": operator.gt,
-}
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A figure and the limit it has to keep."""
-
-    name: str
-    value: float
-    relation: str
-    limit: float
-
-    @property
-    def met(self) -> bool:
-        return COMPARE[self.relation](self.value, self.limit)
+from anabranch.observe.bars import Bar
 
 
 @dataclass(frozen=True)
@@ -53,16 +31,10 @@ class Result:
         return {
             "benchmark": self.benchmark,
             **self.figures,
-            "bars": [
-                {
-                    "name": bar.name, "value": bar.value, "bar": f"{bar.relation} {bar.limit:g}",
-                    "met": bar.met,
-                }
-                for bar in self.bars
-            ],
+            "bars": [bar.plain() for bar in self.bars],
             "notes": list(self.notes),
             **self.circumstances,
-        }  # fmt: skip
+        }
 
 
 def describe(outcome: Outcome) -> dict[str, Any]:

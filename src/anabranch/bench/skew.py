@@ -19,7 +19,7 @@ from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_result
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.oracle import Oracle
 from anabranch.bench.result import Result, describe_spread
-from anabranch.bench.steps import Steps
+from anabranch.observe.steps import Steps
 from anabranch.session import Session
 
 if TYPE_CHECKING:

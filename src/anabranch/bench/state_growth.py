@@ -15,8 +15,9 @@ from typing import Any
 from anabranch.bench.data import Packets
 from anabranch.bench.jobs import Epoch, Ours, run_job
 from anabranch.bench.measure import load, machine, percentile, spread
-from anabranch.bench.result import Bar, Result, describe
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result, describe
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 
 SIZES = (1_000_000, 10_000_000, 50_000_000)
 DELTA = 200_000

@@ -18,8 +18,9 @@ import polars as pl
 
 from anabranch.bench.duck import connect
 from anabranch.bench.measure import load, machine, spread
-from anabranch.bench.result import Bar, Result, describe_spread
-from anabranch.bench.steps import Steps
+from anabranch.bench.result import Result, describe_spread
+from anabranch.observe.bars import Bar
+from anabranch.observe.steps import Steps
 from anabranch.session import Session
 
 SITES = (1, 2, 4, 6)

@@ -15,21 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Condense, Merge, Move, Split, words
+from anabranch.adapt.actions import Action, Condense, Move, words
 from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import POLICIES, Controller
 from anabranch.adapt.policies.heat import propose_heat
-from anabranch.adapt.policies.holding import MOST_EPOCHS, choose_holds, slow_sites
 from anabranch.adapt.policies.lost import propose_lost
 from anabranch.adapt.protocols.moving import (
-    PAUSED,
     EpochCommitted,
     Install,
     Instruction,
     MoveAccepted,
     MoveProtocol,
-    Moving,
     SiteLost,
 )
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
@@ -37,11 +34,14 @@ from anabranch.adapt.view import View
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.history import Decision, rounded
 from anabranch.engine.hot import HotSlots
+from anabranch.engine.moves import resumed
+from anabranch.engine.pins import Pins
 from anabranch.engine.sampling import sample
-from anabranch.plan.subquery import IN_GRID, Plan
+from anabranch.engine.skew_buffer import SkewBuffer
+from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import NONE, SHARED, Settings
-from anabranch.state.manifest import Manifest, MovingRecord
+from anabranch.settings import NONE, Settings
+from anabranch.state.manifest import Manifest
 from anabranch.state.segment import SegmentRef
 
 WARM_UP = 1
@@ -84,23 +84,11 @@ class Adaptation:
         """How long the last epoch took."""
         self._epochs = 0
         """Epochs since the run started."""
-        self._slow: set[tuple[str, int]] = set()
-        """Partitions whose rows wait because their site is slow."""
-        self._given_up: set[int] = set()
-        """Sites that have been slow for longer than rows may wait."""
-        self.warnings: list[str] = []
-        self._held = np.zeros(sites)
-        """Rows that wait for each site."""
-        self.stopped: set[tuple[str, int]] = set()
-        """Partitions whose rows wait because the user wants them to."""
-        self.pins: dict[tuple[str, int], int] = {
-            (home, int(start)): site
-            for home, pinned in manifest.pins.items()
-            for start, site in pinned.items()
-        }
+        self.buffer = SkewBuffer(plan, settings)
+        self.pins = Pins.recorded(manifest.pins)
         self.protocol = MoveProtocol(
             settings.skew_buffer != NONE,
-            _resumed(manifest, maps) if sites == manifest.sites else {},
+            resumed(manifest, maps) if sites == manifest.sites else {},
         )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
         self._untold: list[Decision] = []
@@ -145,32 +133,6 @@ class Adaptation:
         ask = self._settings
         return ask.policy != "none" and not ask.central and ask.strategy != "operator"
 
-    def under_way(self) -> list[MovingRecord]:
-        """The moves as the manifest has them."""
-        return [
-            MovingRecord(
-                exchange=known.move.exchange, partition=known.move.partition,
-                source=known.move.source, target=known.move.target, bytes=known.move.bytes,
-                cause=known.move.cause, phase=known.phase, since=known.since,
-            )
-            for known in self.protocol.moving.values()
-        ]  # fmt: skip
-
-    def pinned(self) -> dict[str, dict[str, int]]:
-        """The pins as the manifest has them."""
-        found: dict[str, dict[str, int]] = {}
-        for (home, start), site in self.pins.items():
-            found.setdefault(home, {})[str(start)] = site
-        return found
-
-    def keep_pins(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
-        """The maps with pinned partitions on their sites, where these exist."""
-        held = dict(maps)
-        for (home, start), site in self.pins.items():
-            if home in held and site < self.sites and self.alive[site]:
-                held[home] = held[home].moved({start: site})
-        return held
-
     def stays(self, home: str, start: int) -> bool:
         """Whether a partition is pinned, or on its way somewhere."""
         return (home, start) in self.pins or (home, start) in self.protocol.moving
@@ -209,83 +171,18 @@ class Adaptation:
         """The last view of each level that has one."""
         return {n: level.view for n, level in self._levels.items() if level.view is not None}
 
-    def full_slots(self, home: str) -> list[int]:
-        """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
-        for level in self._levels.values():
-            view = level.view
-            if view is not None and home in view.exchanges:
-                known = view.partitions
-                own = (known.exchange == view.exchanges.index(home)) & (known.rows_in > 0)
-                return [int(slot) for slot in known.peak_at[own]]
-        return []
-
     def waiting(self, maps: Mapping[str, PartitionMap]) -> dict[str, list[tuple[int, int]]]:
         """The slots of each exchange whose rows wait in the next epoch."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for home, start in sorted({*self.paused(), *self._slow, *self.stopped}):
-            known = maps[home]
-            number = known.partition_at(start)
-            if known.starts[number] == start:
-                end = (*known.starts, known.slots)[number + 1]
-                found.setdefault(home, []).append((start, end))
-        return found
-
-    def _give_up(
-        self, view: View, waited: Mapping[tuple[str, int], int], manifest: Manifest
-    ) -> None:
-        """Notes the sites that stayed slow for longer than rows may wait, until they are fast again."""
-        slow = slow_sites(view)
-        late = {name for name, epochs in waited.items() if epochs >= MOST_EPOCHS}
-        for home, start in late:
-            known = manifest.subqueries[home].map()
-            self._given_up.add(known.sites[known.partition_at(start)])
-        self._given_up = {site for site in self._given_up if site < len(slow) and slow[site]}
-
-    def forget_slow(self) -> None:
-        """Lets go what waits for slow sites."""
-        self._slow = set()
-
-    def paused(self) -> list[tuple[str, int]]:
-        """The partitions that wait for the end of their move."""
-        return [name for name, known in self.protocol.moving.items() if known.phase == PAUSED]
-
-    def fetching(self) -> list[Move]:
-        """The moves whose new site should fetch what there is."""
-        return [known.move for known in self.protocol.moving.values()]
+        return self.buffer.waiting(maps, self.protocol.paused)
 
     def hold(
         self, by_hand: Iterable[str], manifest: Manifest, maps: Mapping[str, PartitionMap]
     ) -> None:
-        """Chooses what waits for sites that are slow; when the space is full, all is let go."""
-        kind, space = self._settings.skew_buffer, float(self._settings.skew_buffer_bytes)
-        self._slow, self.warnings = set(), []
-        self._held = _held_by_site(manifest, maps, self.sites)
-        if sum(ref.bytes for ref in manifest.held) > space:
-            self.warnings = ["what waits exceeds skew_buffer_bytes: all of it goes on"]
-            self.stopped.clear()
-            return
-        if kind == NONE or (self.active and not self.pins and not set(by_hand)):
-            return
-        waited = {
-            (home, hold.first): manifest.epoch - hold.since + 1
-            for home, holds in manifest.holds.items()
-            for hold in holds
-        }
-        left = space - sum(ref.bytes for ref in manifest.held)
-        for level in self._levels.values():
-            if level.view is None or level.worthwhile < CONVINCED:
-                continue
-            rows = sum(manifest.subqueries[home].rows_received for home in level.homes)
-            size = sum(manifest.subqueries[home].bytes_received for home in level.homes)
-            each = max(1.0, size / max(1, rows))
-            self._give_up(level.view, waited, manifest)
-            chosen, count = choose_holds(
-                level.view, left / each, waited, shared=kind == SHARED, all_stay=not self.active,
-                given_up=self._given_up,
-                never=[home for home in level.homes if self._plan.subqueries[home].spread == IN_GRID],
-            )  # fmt: skip
-            self._slow |= chosen
-            left -= count * each
+        """Chooses what waits for sites that are slow: only what cannot move."""
+        stay = not self.active or self.pins or set(by_hand)
+        levels = self._levels.values() if stay else ()
+        views = [v.view for v in levels if v.view is not None and v.worthwhile >= CONVINCED]
+        self.buffer.choose(views, manifest, maps, self.sites, all_stay=not self.active)
 
     # -- after an epoch ---------------------------------------------------------------------------
 
@@ -392,7 +289,9 @@ class Adaptation:
             moving = np.isin(
                 known.starts, [at for name, at in self.protocol.moving if name == home]
             )
-            waiting = np.isin(known.starts, [at for name, at in self.stopped if name == home])
+            waiting = np.isin(
+                known.starts, [at for name, at in self.buffer.stopped if name == home]
+            )
             stay[home] = pinned | moving | waiting | (home in still)
         view = level.collector.view(
             Standing(
@@ -401,7 +300,7 @@ class Adaptation:
                 stay,
                 self.alive,
                 self.memory,
-                self._held if len(self._held) == self.sites else np.zeros(self.sites),
+                self.buffer.rows(self.sites),
             )
         )
         level.view = view
@@ -445,13 +344,7 @@ class Adaptation:
         recent, self._untold = self._untold, []
         return {
             "policy": self._settings.policy,
-            "waiting": [
-                {"exchange": home, "first": hold.first, "end": hold.end, "since": hold.since}
-                for home, holds in manifest.holds.items()
-                for hold in holds
-            ],
-            "waitingRows": sum(ref.rows for ref in manifest.held),
-            "warnings": self.warnings,
+            **self.buffer.describe(manifest),
             "moving": [
                 {"action": words(known.move), "phase": known.phase, "since": known.since}
                 for known in self.protocol.moving.values()
@@ -473,55 +366,8 @@ class Adaptation:
         }
 
 
-def apply(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[str, PartitionMap]:
-    """The maps after these actions."""
-    after = dict(maps)
-    targets: dict[str, dict[int, int]] = {}
-    for action in actions:
-        if isinstance(action, Move):
-            targets.setdefault(action.exchange, {})[action.partition] = action.target
-    for home, moved in targets.items():
-        after[home] = after[home].moved(moved)
-    for action in actions:
-        if isinstance(action, Split):
-            after[action.exchange] = after[action.exchange].split(action.at)
-        elif isinstance(action, Merge):
-            known = after[action.exchange]
-            one, other = (
-                known.sites[known.partition_at(at)] for at in (action.partition, action.other)
-            )
-            if one == other:
-                after[action.exchange] = known.merged(action.other)
-    return after
-
-
-def _held_by_site(manifest: Manifest, maps: Mapping[str, PartitionMap], sites: int) -> np.ndarray:
-    """The rows that wait for each site, those of a file taken as spread evenly over its slots."""
-    found = np.zeros(sites)
-    for ref in manifest.held:
-        slots = np.concatenate([np.arange(first, end) for first, end in ref.slots])
-        owners = maps[ref.home].site_of(slots)
-        found += np.bincount(owners, minlength=sites)[:sites] * ref.rows / len(slots)
-    return found
-
-
 def _installed(instructions: Iterable[Instruction]) -> list[Action]:
     return [order.move for order in instructions if isinstance(order, Install)]
-
-
-def _resumed(manifest: Manifest, maps: Mapping[str, PartitionMap]) -> dict[tuple[str, int], Moving]:
-    """The moves that were under way when the manifest was written, as far as sites are as they were."""
-    found = {}
-    for record in manifest.moving:
-        move = Move(
-            record.exchange, record.partition, record.cause, source=record.source,
-            target=record.target, bytes=record.bytes,
-        )  # fmt: skip
-        known = maps[record.exchange]
-        there = known.sites[known.partition_at(record.partition)] == record.source
-        if there and record.target < manifest.sites:
-            found[move.subject] = Moving(move, record.phase, record.since)
-    return found
 
 
 def _tuning(settings: Settings) -> Tuning:

@@ -86,15 +86,12 @@ class Controls:
     @property
     def pins(self) -> dict[str, dict[int, int]]:
         """The sites that partitions are pinned to: by exchange and first slot."""
-        found: dict[str, dict[int, int]] = {}
-        for (home, start), site in list(self._steering.adaptation.pins.items()):
-            found.setdefault(home, {})[start] = site
-        return found
+        return self._steering.adaptation.pins.by_exchange()
 
     @property
     def paused(self) -> list[tuple[str, int]]:
         """The partitions whose rows wait until `resume`: their exchanges and first slots."""
-        return sorted(self._steering.adaptation.stopped)
+        return sorted(self._steering.adaptation.buffer.stopped)
 
     def view(self) -> dict[int, dict[str, pl.DataFrame]]:
         """What the controller last saw of each level: its sites and its partitions, as data frames."""
@@ -176,16 +173,16 @@ class Controls:
                 )
             if self.options.settings.skew_buffer == NONE:
                 raise RunError("Nothing can wait: the setting skew_buffer is 'none'.")
-            self._steering.adaptation.stopped.add(subject)
+            self._steering.adaptation.buffer.stopped.add(subject)
 
     def resume(self, subquery: str, partition: int) -> None:
         """Lets the rows of a paused partition go."""
         with self._changing():
             self.partition_map(subquery)
             subject = (self.plan.subqueries[subquery].home, partition)
-            if subject not in self._steering.adaptation.stopped:
+            if subject not in self._steering.adaptation.buffer.stopped:
                 raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
-            self._steering.adaptation.stopped.discard(subject)
+            self._steering.adaptation.buffer.stopped.discard(subject)
 
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
         known = self.partition_map(subquery)

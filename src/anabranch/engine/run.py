@@ -282,7 +282,7 @@ class Run(Controls):
         ran = time.monotonic()
         step("before-commit", epoch)
         with self._steering.changing:
-            steered["pins"] = self._steering.adaptation.pinned()
+            steered["pins"] = self._steering.adaptation.pins.by_exchange()
         self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)

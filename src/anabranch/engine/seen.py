@@ -44,6 +44,7 @@ def of_partitions(view: View) -> pl.DataFrame:
             "share": view.share,
             "bytes": known.bytes,
             "last_use": known.last_use,
+            "fullest_slot": known.peak_at,
             "fixed": known.fixed,
         }
     )

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Move, Scatter
-from anabranch.engine.adapting import Adaptation, apply
+from anabranch.adapt.actions import Action, Move, Scatter, applied
+from anabranch.engine.adapting import Adaptation
 from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.moves import fetches, recorded
 from anabranch.plan.subquery import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid
 from anabranch.routing.holdback import Holds, renew, slots_of
-from anabranch.routing.partition_map import PartitionMap, intersect
+from anabranch.routing.partition_map import PartitionMap, intersect, subtract
 from anabranch.settings import Settings
 from anabranch.state.manifest import HeldRef, Manifest
 from anabranch.state.segment import SegmentRef
@@ -54,7 +55,7 @@ class Steering:
         """The exchanges whose maps the user has taken over."""
         self.adaptation = Adaptation(plan, settings, sites, manifest, maps)
         # The manifest of an epoch may have pins that were made while it ran, with other maps
-        self.maps = self.adaptation.keep_pins(maps)
+        self.maps = self._pinned(maps)
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
 
@@ -68,13 +69,17 @@ class Steering:
         self._current = maps
         self.adaptation.protocol.reconcile(maps)
 
+    def _pinned(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+        """The maps with pinned partitions where they are pinned to, if these sites live."""
+        return self.adaptation.pins.keep(maps, self.adaptation.alive)
+
     def record(self) -> dict[str, Any]:
         """What the manifest keeps of it beside the maps."""
         return {
             "by_hand": sorted(self.by_hand),
             "adapted": sorted(self.adaptation.adapted),
-            "pins": self.adaptation.pinned(),
-            "moving": self.adaptation.under_way(),
+            "pins": self.adaptation.pins.by_exchange(),
+            "moving": recorded(self.adaptation.protocol.moving.values()),
         }
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
@@ -104,7 +109,7 @@ class Steering:
             if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
-            wanted = self.adaptation.keep_pins(make(group, self.maps, sites))
+            wanted = self._pinned(make(group, self.maps, sites))
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
             spans = ((self.maps[home].span, wanted[home].span) for home in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
@@ -143,7 +148,7 @@ class Steering:
             # What was on a site that is gone is read by another, wherever it was
             actions = self.adaptation.evacuate(manifest.epoch, self.maps, _segments(manifest))
             self._install(actions)
-            self.maps = self.adaptation.keep_pins(self.maps)
+            self.maps = self._pinned(self.maps)
             if (self.adaptation.alive & ~before).any():
                 self._share(np.flatnonzero(self.adaptation.alive).tolist(), manifest.epoch)
 
@@ -184,19 +189,18 @@ class Steering:
         maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
-        self.give(self.adaptation.keep_pins(maps), f"{sites} sites from now on", epoch)
+        self.give(self._pinned(maps), f"{sites} sites from now on", epoch)
 
     def _act(self, actions: Sequence[Action], epoch: int) -> None:
         self._install(self.adaptation.begin(epoch, actions, self._far))
 
     def _install(self, actions: Sequence[Action]) -> None:
         if actions:
-            self.maps = apply(self.maps, actions)
+            self.maps = applied(self.maps, actions)
         for action in actions:
             if isinstance(action, Scatter):
                 with_cells = self.adaptation.hot.scatter(action, self.maps[action.exchange])
                 self.maps = {**self.maps, action.exchange: with_cells}
-        self.adaptation.protocol.validate(self.maps, self.adaptation.paused())
 
     def holding(self, epoch: int, ended: bool, manifest: Manifest) -> Waiting:
         """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
@@ -218,28 +222,31 @@ class Steering:
             for ref in manifest.held
             if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
         )
+        if not ended:
+            self._validate(holds)
         return Waiting(holds, released, held)
+
+    def _validate(self, holds: Holds) -> None:
+        """Raises RunError unless moves are as the maps have them, and what is paused does wait."""
+        protocol = self.adaptation.protocol
+        waiting = {
+            (home, start)
+            for home, start in protocol.moving
+            if not subtract([self.maps[home].range_at(start)], slots_of(holds.get(home, ())))
+        }
+        protocol.validate(self.maps, waiting)
 
     def pending(self, manifest: Manifest) -> bool:
         """Whether something is to go on although no rows come: rows to be let go, moves under way."""
         with self.changing:
             # Without rows no site is slow
-            self.adaptation.forget_slow()
+            self.adaptation.buffer.forget_slow()
             waiting = self.holding(manifest.epoch + 1, False, manifest)
             return bool(waiting.released or self.adaptation.protocol.moving)
 
     def fetches(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """The files that new sites of partitions should have at hand."""
-        wanted: dict[int, set[str]] = {}
-        for move in self.adaptation.fetching():
-            known = self.maps[move.exchange]
-            end = (*known.starts, known.slots)[known.partition_at(move.partition) + 1]
-            for name, subquery in self._plan.subqueries.items():
-                if subquery.home == move.exchange:
-                    refs = manifest.subqueries[name].segments
-                    files = {r.file for r in refs if intersect(r.live, [(move.partition, end)])}
-                    wanted.setdefault(move.target, set()).update(files)
-        return {site: tuple(sorted(files)) for site, files in wanted.items()}
+        return fetches(self.adaptation.protocol.moving.values(), self._plan, manifest, self.maps)
 
 
 def _segments(manifest: Manifest) -> dict[str, list[SegmentRef]]:

@@ -94,6 +94,11 @@ class PartitionMap:
         """The number of the partition that a slot belongs to."""
         return bisect_right(self.starts, slot) - 1
 
+    def range_at(self, slot: int) -> tuple[int, int]:
+        """The slots [first, end) of the partition that a slot belongs to."""
+        number = self.partition_at(slot)
+        return self.starts[number], (*self.starts, self.slots)[number + 1]
+
     def on(self, sites: Sequence[int]) -> PartitionMap:
         """The same partitions on these sites."""
         return replace(self, sites=tuple(sites))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,15 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from anabranch.observe.steps import live
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.flux import run_flux, simulations
 from anabranch.simulate.model import Simulation
-from anabranch.simulate.scale import Tell
 
 app = typer.Typer(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
 
@@ -51,8 +48,9 @@ def flux(
     ] = None,
 ) -> None:
     """The experiments of the Flux paper beside its own values (about 5 minutes, --quick about one)."""
-    with _progress("flux", simulations(quick)) as tell:
-        found = run_flux(seed, quick, tell)
+    with live("flux") as steps:
+        steps.expect(simulations(quick))
+        found = run_flux(seed, quick, steps)
     if save is not None:
         save.mkdir(parents=True, exist_ok=True)
         (save / "flux.json").write_text(json.dumps(found, indent=1) + "\n")
@@ -78,6 +76,10 @@ def cluster(
     as_json: AsJson = False,
 ) -> None:
     """One loaded cluster of any size: throughput, moves and how long it took to simulate."""
+    if loaded > sites:
+        raise typer.BadParameter(
+            f"{loaded} of {sites} sites cannot be loaded.", param_hint="--loaded"
+        )
     begun, rng = time.monotonic(), np.random.default_rng(seed)
     parts = replace(Cluster(), sites=sites, partitions=partitions, lanes=min(sites, 32))
     chances = skewed(partitions, rng, 8 * partitions) if skew else even(partitions)
@@ -110,23 +112,6 @@ def cluster(
         f"{seconds} s simulated in {found['wall_seconds']} s",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
-
-
-@contextmanager
-def _progress(name: str, total: int) -> Iterator[Tell]:
-    """A live line on the terminal, nothing where there is none."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda what: None
-        return
-    columns = (
-        TextColumn("[bold]" + name), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
-        progress.advance(task, -1)
-        yield lambda what: progress.update(task, description=what, advance=1)
 
 
 def _show(found: dict[str, Any], console: Console) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from anabranch.observe.bars import Bar, within
+from anabranch.observe.steps import Steps
 from anabranch.simulate import load_figures, memory_figures
-from anabranch.simulate.bars import Bar, within
-from anabranch.simulate.scale import FULL, QUICK, Tell
+from anabranch.simulate.scale import FULL, QUICK
 
 BASELINE = 6.9e5
 """Rows a second of the paper's unloaded cluster."""
@@ -22,16 +23,16 @@ def simulations(quick: bool) -> int:
     return 1 + (1 + 2 * len(scale.buffers)) + 3 + 3 * len(scale.loaded) + fig8 + 3
 
 
-def run_flux(seed: int, quick: bool, tell: Tell) -> dict[str, Any]:
+def run_flux(seed: int, quick: bool, steps: Steps) -> dict[str, Any]:
     """All figures as plain values."""
     begun, scale = time.monotonic(), QUICK if quick else FULL
-    baseline = load_figures.measure_baseline(seed, tell)
+    baseline = load_figures.measure_baseline(seed, steps)
     unloaded = baseline["flux"]
-    fig3 = load_figures.measure_fig3(seed, scale, unloaded, tell)
-    fig6 = load_figures.measure_fig6(seed, unloaded, tell)
-    fig7 = load_figures.measure_fig7(seed, scale, unloaded, tell)
-    fig8 = load_figures.measure_fig8(seed, scale, tell)
-    fig9, fig10 = memory_figures.measure_memory(seed, unloaded, tell)
+    fig3 = load_figures.measure_fig3(seed, scale, unloaded, steps)
+    fig6 = load_figures.measure_fig6(seed, unloaded, steps)
+    fig7 = load_figures.measure_fig7(seed, scale, unloaded, steps)
+    fig8 = load_figures.measure_fig8(seed, scale, steps)
+    fig9, fig10 = memory_figures.measure_memory(seed, unloaded, steps)
     figures: dict[str, Any] = {
         "baseline_rows_per_s": baseline["exchange"],
         "baseline": {**baseline, "paper": BASELINE},

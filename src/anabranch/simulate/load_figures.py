@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from anabranch.adapt.controller import Controller
+from anabranch.observe.steps import Steps
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.model import Simulation
-from anabranch.simulate.scale import Scale, Tell
+from anabranch.simulate.scale import Scale
 
 CLUSTER = Cluster()
 TURN = 0.5
@@ -26,9 +27,9 @@ POLICIES: dict[str, Callable[[], Controller | None]] = {
 }
 
 
-def measure_baseline(seed: int, tell: Tell) -> dict[str, Any]:
+def measure_baseline(seed: int, steps: Steps) -> dict[str, Any]:
     """Unloaded: with the traditional exchange, and with the skew buffer."""
-    tell("baseline")
+    steps.begin("baseline")
     rates = {
         name: Simulation(
             _fine(rows), even(CLUSTER.partitions), seed, exchange=name == "exchange"
@@ -38,7 +39,7 @@ def measure_baseline(seed: int, tell: Tell) -> dict[str, Any]:
     return {name: round(rate) for name, rate in rates.items()}
 
 
-def measure_fig3(seed: int, scale: Scale, unloaded: float, tell: Tell) -> dict[str, Any]:
+def measure_fig3(seed: int, scale: Scale, unloaded: float, steps: Steps) -> dict[str, Any]:
     """Throughput under a load that goes round all sites, over the space that producers have."""
     load = [
         event
@@ -50,7 +51,7 @@ def measure_fig3(seed: int, scale: Scale, unloaded: float, tell: Tell) -> dict[s
     ]
 
     def rate(rows: int, exchange: bool) -> float:
-        tell(f"fig 3: {'exchange' if exchange else 'flux'}, {rows} rows")
+        steps.begin(f"fig 3: {'exchange' if exchange else 'flux'}, {rows} rows")
         chances = even(CLUSTER.partitions)
         simulation = Simulation(_fine(rows), chances, seed, events=load, exchange=exchange)
         return round(simulation.run(round(CLUSTER.sites * TURN)).rate())
@@ -68,12 +69,12 @@ def measure_fig3(seed: int, scale: Scale, unloaded: float, tell: Tell) -> dict[s
     }
 
 
-def measure_fig6(seed: int, unloaded: float, tell: Tell) -> dict[str, Any]:
+def measure_fig6(seed: int, unloaded: float, steps: Steps) -> dict[str, Any]:
     """Throughput of every second with one site loaded from t = 1 s on."""
     found: dict[str, Any] = {"unloaded": unloaded, "best": unloaded * _left(1)}
     site = 5
     for name, controller in POLICIES.items():
-        tell(f"fig 6: {name}")
+        steps.begin(f"fig 6: {name}")
         events = [Event(1.0, site, rate=LOADED)]
         record = Simulation(
             CLUSTER, even(CLUSTER.partitions), seed, controller(), events
@@ -95,7 +96,7 @@ def measure_fig6(seed: int, unloaded: float, tell: Tell) -> dict[str, Any]:
     return found
 
 
-def measure_fig7(seed: int, scale: Scale, unloaded: float, tell: Tell) -> dict[str, Any]:
+def measure_fig7(seed: int, scale: Scale, unloaded: float, steps: Steps) -> dict[str, Any]:
     """Steady throughput over the number of loaded sites."""
     found: dict[str, Any] = {
         "loaded": list(scale.loaded),
@@ -107,14 +108,14 @@ def measure_fig7(seed: int, scale: Scale, unloaded: float, tell: Tell) -> dict[s
         found[name] = []
         seconds = SECONDS["static" if name == "static" else "fig7"]
         for count in scale.loaded:
-            tell(f"fig 7: {name}, {count} sites loaded")
+            steps.begin(f"fig 7: {name}, {count} sites loaded")
             events = [Event(0.0, site, rate=LOADED) for site in order[:count]]
             simulation = Simulation(CLUSTER, even(CLUSTER.partitions), seed, controller(), events)
             found[name].append(round(simulation.run(seconds).rate(seconds - 6)))
     return found
 
 
-def measure_fig8(seed: int, scale: Scale, tell: Tell) -> dict[str, Any]:
+def measure_fig8(seed: int, scale: Scale, steps: Steps) -> dict[str, Any]:
     """Throughput of 80/20 rows over δ_min, all sites alike and with 8 loaded, the mean of several seeds."""
     found: dict[str, Any] = {
         "least_ms": [least * 1000 for least in scale.least],
@@ -138,7 +139,7 @@ def measure_fig8(seed: int, scale: Scale, tell: Tell) -> dict[str, Any]:
                 for at, least in enumerate(scale.least)
             ]
             for name, into, controller in tries:
-                tell(f"fig 8: {case}, {name}, seed {number + 1} of {scale.seeds}")
+                steps.begin(f"fig 8: {case}, {name}, seed {number + 1} of {scale.seeds}")
                 simulation = Simulation(CLUSTER, chances, seed + number, controller, events)
                 into.append(round(simulation.run(scale.skewed_seconds).rate()))
         for name in ("static", "self_tuning"):

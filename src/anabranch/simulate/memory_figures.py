@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from anabranch.adapt.controller import Controller
+from anabranch.observe.steps import Steps
 from anabranch.simulate.cluster import Cluster, Event
 from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even
 from anabranch.simulate.model import Simulation
-from anabranch.simulate.scale import Tell
 
 CLUSTER = Cluster(partitions=32 * 128, partition_rows=75_000)
 CUT_AT, CUT_TO = 1.0, 512e6
@@ -20,7 +20,9 @@ STEADY = 60
 """The seconds after this one count as the steady state."""
 
 
-def measure_memory(seed: int, unloaded: float, tell: Tell) -> tuple[dict[str, Any], dict[str, Any]]:
+def measure_memory(
+    seed: int, unloaded: float, steps: Steps
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Rows and mean latency (µs) of every second, without moves and under each memory policy."""
     rows: dict[str, Any] = {"unloaded": unloaded}
     latency: dict[str, Any] = {"unloaded_us": CLUSTER.row_seconds * 1e6}
@@ -30,7 +32,7 @@ def measure_memory(seed: int, unloaded: float, tell: Tell) -> tuple[dict[str, An
         "self_tuning": self_tuning("hybrid"),
     }
     for name, controller in policies.items():
-        tell(f"figs 9, 10: {name}")
+        steps.begin(f"figs 9, 10: {name}")
         events = [Event(CUT_AT, 5, memory=CUT_TO)]
         record = Simulation(CLUSTER, even(CLUSTER.partitions), seed, controller, events).run(
             SECONDS

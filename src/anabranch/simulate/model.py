@@ -142,8 +142,10 @@ class Simulation:
     def validate(self) -> None:
         """Raises RunError unless partitions are where the protocol has them, and only its state travels."""
         protocol = self._movement.protocol
-        paused = [(EXCHANGE, partition) for partition in self._producers.paused]
-        protocol.validate({EXCHANGE: PartitionMap(tuple(self.site.tolist()))}, paused)
+        waiting = {(EXCHANGE, partition) for partition in self._producers.paused}
+        protocol.validate({EXCHANGE: PartitionMap(tuple(self.site.tolist()))}, waiting)
+        if waiting != protocol.paused:
+            raise RunError("Rows wait of partitions that are not paused.")
         if self._movement.travelling != protocol.moving.keys():
             raise RunError("State travels that is not being moved, or is being moved and does not.")
 

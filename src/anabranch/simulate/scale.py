@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-
-Tell = Callable[[str], None]
-"""Called before every simulation with what it is."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Spec:
         """A session with the streams and queries of the file, on Spark or in this process."""
         sites = self.run.get("sites")
         if in_process:
-            session = Session.in_process(sites or 2, self.settings)
+            session = Session.in_process(2 if sites is None else sites, self.settings)
         else:
             cores = {"cores": self.run["cores"]} if "cores" in self.run else {}
             session = Session.local(**cores, sites=sites, settings=self.settings, ui=ui)

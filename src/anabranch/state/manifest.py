@@ -128,7 +128,7 @@ class Manifest(msgspec.Struct, kw_only=True):
     """The exchanges whose maps the user has taken over."""
     adapted: list[str] = msgspec.field(default_factory=list)
     """The exchanges that are balanced partition by partition."""
-    pins: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    pins: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """The sites that the user has pinned partitions of each exchange to, by their first slots."""
     partitioning: list[str] | None = None
     """The axes that the streams' partitioning was chosen to have when the run first started."""

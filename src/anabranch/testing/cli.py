@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
 from anabranch.errors import SettingsError
+from anabranch.observe.steps import live
 from anabranch.testing.chaos import ChaosReport, SeedReport, read_seeds, run_seeds
-
-Tell = Callable[[SeedReport], None]
 
 
 def show_chaos(seeds: str, as_json: bool, quiet: bool) -> bool:
@@ -25,15 +19,20 @@ def show_chaos(seeds: str, as_json: bool, quiet: bool) -> bool:
             "Chaos compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
             "or duckdb."
         )
-    with _progress(len(asked), quiet) as advance:
+    failed = 0
+    with live("chaos", quiet) as steps:
+        steps.expect(len(asked))
+        steps.begin("")
 
         def tell(report: SeedReport) -> None:
+            nonlocal failed
             if report.failure:
+                failed += 1
                 # Where JSON is asked for, standard output belongs to it alone
                 print(
                     f"\n{report.failure}\n", file=sys.stderr if as_json else sys.stdout, flush=True
                 )
-            advance(report)
+            steps.begin(f"[red]{failed} failed" if failed else "")
 
         report = run_seeds(asked, tell)
     if as_json:
@@ -55,26 +54,3 @@ def summary(report: ChaosReport) -> str:
     if failed:
         lines.append(f"Failed: {', '.join(map(str, failed))}.")
     return "\n".join(lines)
-
-
-@contextmanager
-def _progress(total: int, quiet: bool) -> Iterator[Tell]:
-    """A live line on the terminal, nothing where there is none."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda report: None
-        return
-    columns = (
-        TextColumn("[bold]chaos"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )  # fmt: skip
-    failed: list[int] = []
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=total)
-
-        def advance(report: SeedReport) -> None:
-            failed.extend([report.seed] if report.failure else [])
-            told = f"[red]{len(failed)} failed" if failed else ""
-            progress.update(task, advance=1, description=told)
-
-        yield advance

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from anabranch.adapt.actions import Condense, Scatter
 from anabranch.engine.run import Run
@@ -50,6 +51,14 @@ class Meddling:
         moved = self.run.partition_map(home).site_of(slots) != after.site_of(slots)
         self.run.repartition(home, after)
         self.counts["moves"] += int(np.logical_or.reduceat(moved, np.asarray(after.starts)).sum())
+
+    def full_slots(self, home: str) -> list[int]:
+        """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
+        for level in self.run.view().values():
+            known = level["partitions"].filter(pl.col("exchange") == home, pl.col("rows_in") > 0)
+            if not known.is_empty():
+                return known["fullest_slot"].to_list()
+        return []
 
     def site(self) -> int:
         return self.draw.randrange(self.run.sites)
@@ -159,9 +168,8 @@ def resume(it: Meddling) -> None:
 
 def condense(it: Meddling) -> None:
     """Slots are taken to have hot keys: senders sub-aggregate their rows."""
-    adaptation = it.run._steering.adaptation
     home = it.home()
-    if home and (full := adaptation.full_slots(home)):
+    if home and (full := it.full_slots(home)):
         actions = [
             Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
         ]
@@ -171,12 +179,12 @@ def condense(it: Meddling) -> None:
 
 def spread_out(it: Meddling) -> None:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
-    adaptation = it.run._steering.adaptation
-    home = it.draw.choice([*adaptation.hot.scatterable, None])
-    if home and (full := adaptation.full_slots(home)):
+    scatterable = it.run._steering.adaptation.hot.scatterable
+    home = it.draw.choice([*scatterable, None])
+    if home and (full := it.full_slots(home)):
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(full)
-        if slot < adaptation.hot.scatterable[home]:
+        if slot < scatterable[home]:
             it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
             it.counts["scattered"] += 1
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from anabranch.engine.epoch import Burden
 from anabranch.errors import SettingsError
@@ -180,8 +181,8 @@ def random_schedule(
     return Schedule(tuple(made))
 
 
-def _at_least(name: str, value: float, least: float) -> None:
-    if value < least:
+def _at_least(name: str, value: Any, least: float) -> None:
+    if not isinstance(value, (int, float)) or value < least:
         raise SettingsError(
-            f"A fault was asked for with {name} {value}; expected at least {least}."
+            f"A fault was asked for with {name} {value!r}; expected a number, at least {least}."
         )

@@ -16,7 +16,7 @@ manifest, and after a crash it goes on where it was, or back. `validate` says wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from anabranch.adapt.actions import Move
@@ -152,14 +152,6 @@ class MoveProtocol:
             return [Install(known.move, known.since)]
         return []
 
-    def resume(self) -> list[Instruction]:
-        """What a run that starts with moves under way has to do: what was fetched may be lost."""
-        found: list[Instruction] = []
-        for known in self.moving.values():
-            found += [Pause(known.move)] if known.phase == PAUSED else []
-            found.append(Fetch(known.move))
-        return found
-
     def reconcile(self, maps: Mapping[str, PartitionMap]) -> None:
         """Gives up moves of partitions that others have moved or cut meanwhile."""
         for subject, known in list(self.moving.items()):
@@ -168,11 +160,15 @@ class MoveProtocol:
             if home.starts[number] != subject[1] or home.sites[number] != known.move.source:
                 del self.moving[subject]
 
-    def validate(self, maps: Mapping[str, PartitionMap], paused: Iterable[tuple[str, int]]) -> None:
-        """Raises RunError unless every partition has one owner and only what is paused waits."""
-        waiting = set(paused)
-        for subject in waiting - self.moving.keys():
-            raise RunError(f"Partition {subject} is paused, but is not being moved.")
+    @property
+    def paused(self) -> set[tuple[str, int]]:
+        """The partitions whose rows have to wait for the end of their move."""
+        return {subject for subject, known in self.moving.items() if known.phase == PAUSED}
+
+    def validate(
+        self, maps: Mapping[str, PartitionMap], waiting: Collection[tuple[str, int]]
+    ) -> None:
+        """Raises RunError unless what is moved is where it comes from, and its rows wait if it is paused."""
         for subject, known in self.moving.items():
             home = maps[subject[0]]
             number = home.partition_at(subject[1])
@@ -183,5 +179,5 @@ class MoveProtocol:
                     f"Partition {subject} is being moved from site {known.move.source} but is on site "
                     f"{home.sites[number]}."
                 )
-            if (known.phase == PAUSED) != (subject in waiting):
-                raise RunError(f"Partition {subject} is {known.phase}, but its rows are not.")
+            if known.phase == PAUSED and subject not in waiting:
+                raise RunError(f"Partition {subject} is paused, but its rows do not wait.")

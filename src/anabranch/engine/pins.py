@@ -1,0 +1,37 @@
+"""Pins: partitions that stay on the site the user chose, whatever the controller sees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from anabranch.routing.partition_map import PartitionMap
+
+
+class Pins(dict[tuple[str, int], int]):
+    """The site of each pinned partition, told by its exchange and first slot."""
+
+    @classmethod
+    def recorded(cls, record: Mapping[str, Mapping[int, int]]) -> Pins:
+        """The pins as a manifest has them."""
+        return cls(
+            ((home, start), site)
+            for home, pinned in record.items()
+            for start, site in pinned.items()
+        )
+
+    def by_exchange(self) -> dict[str, dict[int, int]]:
+        """The site of each first slot, by exchange."""
+        found: dict[str, dict[int, int]] = {}
+        for (home, start), site in list(self.items()):
+            found.setdefault(home, {})[start] = site
+        return found
+
+    def keep(self, maps: Mapping[str, PartitionMap], alive: np.ndarray) -> dict[str, PartitionMap]:
+        """The maps with pinned partitions on their sites, where these live."""
+        kept = dict(maps)
+        for (home, start), site in self.items():
+            if home in kept and site < len(alive) and alive[site]:
+                kept[home] = kept[home].moved({start: site})
+        return kept
