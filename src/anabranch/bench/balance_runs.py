@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,14 @@ EPOCHS_PER_DRIFT = 4
 HOT, COLD = 40, 160
 """Keys with 80% of the rows, and keys with 20%."""
 MODES = ("static", "adaptive", "ideal")
+KEYS = {"uniform": 20_000, "80/20": 10 * HOT, "drift": 2_000, "much state": 200_000}
+WINDOWS = {"much state": 36_000}
+"""Seconds of the windows; with much state none ends."""
+WINDOW = 10
 SUBQUERY = "sums@1"
-QUERY = "SELECT tb, k, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY time/10 AS tb, k"
+QUERY = "SELECT tb, k, COUNT(*) AS n, SUM(v) AS total FROM numbers GROUP BY time/{} AS tb, k"
 EXPECTED = (
-    "SELECT time // 10 AS tb, k, COUNT(*) AS n, SUM(v)::BIGINT AS total FROM numbers GROUP BY ALL"
+    "SELECT time // {} AS tb, k, COUNT(*) AS n, SUM(v)::BIGINT AS total FROM numbers GROUP BY ALL"
 )
 
 
@@ -64,8 +69,23 @@ class Input:
 
     folder: Path
     epochs: int
-    expected: pl.DataFrame
-    drifting: bool
+    kind: str
+
+    @property
+    def drifting(self) -> bool:
+        return self.kind == "drift"
+
+    @property
+    def window(self) -> int:
+        return WINDOWS.get(self.kind, WINDOW)
+
+    @cached_property
+    def expected(self) -> pl.DataFrame:
+        """What DuckDB makes of the files."""
+        with connect() as duck:
+            duck.execute(f"CREATE VIEW numbers AS FROM '{self.folder}/*.parquet'")
+            found: pl.DataFrame = duck.sql(EXPECTED.format(self.window)).pl()
+        return found.sort("tb", "k")
 
     def first(self, epochs: int) -> Input:
         """The first files alone."""
@@ -73,7 +93,7 @@ class Input:
         folder.mkdir()
         for number in range(epochs):
             os.link(self.folder / f"{number:04d}.parquet", folder / f"{number:04d}.parquet")
-        return Input(folder, epochs, expected(folder), self.drifting)
+        return Input(folder, epochs, self.kind)
 
     def keys(self, epoch: int) -> pl.Series:
         """The keys of all epochs that are alike with this one, for knowledge beforehand."""
@@ -91,12 +111,11 @@ class Course:
     rows: list[int]
     ms: list[float]
     moved: list[int]
-    """Partitions that moved after each epoch."""
+    """Partitions that were told in each epoch to move: by the controller after it, by hand before it."""
     imbalance: list[float]
     """The busiest site's time against the mean."""
     equal: bool
     ideal_rest: float = 1.0
-    """How far the best placement found by hand is from an even one."""
 
     def rate(self, first: int) -> float:
         """Rows a second from an epoch on, epochs counted from 0."""
@@ -107,16 +126,11 @@ class Course:
 
 
 def write(folder: Path, kind: str, rows: int, epochs: int) -> Input:
-    """Writes the files of one kind of keys: uniform, 80/20 or drift."""
+    """Writes the files of one kind of keys."""
     folder.mkdir(parents=True)
     each = rows * EPOCHS_PER_DRIFT // DRIFT_SECONDS
-    made = {
-        "uniform": Generator("packets", keys=20_000, rows_per_second=each),
-        "80/20": Generator("packets", keys=10 * HOT, rows_per_second=each),
-        "drift": Generator(
-            "packets", keys=2_000, rows_per_second=each, skew="drift", exponent=0.9
-        ),
-    }[kind]  # fmt: skip
+    skew: dict[str, Any] = {"skew": "drift", "exponent": 0.9} if kind == "drift" else {}
+    made = Generator("packets", keys=KEYS[kind], rows_per_second=each, **skew)
     key = pl.col("srcIP") - 0x0A000000
     if kind == "80/20":
         hot = 8 * HOT
@@ -127,15 +141,7 @@ def write(folder: Path, kind: str, rows: int, epochs: int) -> Input:
         made.rows(number * rows, rows).select("time", key.alias("k"), v="len").write_parquet(
             folder / f"{number:04d}.parquet"
         )
-    return Input(folder, epochs, expected(folder), kind == "drift")
-
-
-def expected(folder: Path) -> pl.DataFrame:
-    """What DuckDB makes of the files."""
-    with connect() as duck:
-        duck.execute(f"CREATE VIEW numbers AS FROM '{folder}/*.parquet'")
-        found: pl.DataFrame = duck.sql(EXPECTED).pl()
-    return found.sort("tb", "k")
+    return Input(folder, epochs, kind)
 
 
 def most_by_moving(scenario: Scenario, data: Input) -> float:
@@ -149,12 +155,34 @@ def most_by_moving(scenario: Scenario, data: Input) -> float:
     )
 
 
-class ByHand:
+class Untouched:
+    """Leaves a run alone."""
+
+    run: Run | None = None
+    rest = 1.0
+    """How far the best placement it found is from an even one."""
+
+    def step(self, name: str, epoch: int) -> None:
+        """Called at each step of the run."""
+
+
+class InTurn(Untouched):
+    """Moves a partition of each site on to the next site before every second epoch."""
+
+    def step(self, name: str, epoch: int) -> None:
+        if name == "begin" and self.run is not None and epoch % 2:
+            known = self.run.partition_map(SUBQUERY)
+            for site in range(SITES):
+                own = [
+                    start for start, at in zip(known.starts, known.sites, strict=True) if at == site
+                ]
+                self.run.move(SUBQUERY, own[epoch // 2 % len(own)], (site + 1) % SITES)
+
+
+class ByHand(Untouched):
     """Gives a run, before each epoch, the map that suits what is going to come."""
 
     def __init__(self, scenario: Scenario, data: Input) -> None:
-        self.run: Run | None = None
-        self.rest = 1.0
         self._scenario, self._data = scenario, data
         self._known: dict[bytes, PartitionMap] = {}
 
@@ -173,24 +201,28 @@ class ByHand:
         self.run.repartition(SUBQUERY, placed)
 
 
-def run_one(spark: SparkSession, scenario: Scenario, mode: str, data: Input) -> Course:
-    """Runs a scenario over the files of its input."""
+def run_one(spark: SparkSession | None, scenario: Scenario, mode: str, data: Input) -> Course:
+    """Runs a scenario over the files of its input; without Spark in this process."""
     settings: dict[str, Any] = {
         "max_files_per_epoch": 1,
         # The emulated time is that of rows which arrive; sub-aggregates would make it one of senders
         "combine_reduction": 1e9,
+        "recent_progress": data.epochs + 1,
     }
     if mode != "adaptive":
         settings |= {"policy": "none", "skew_buffer": "none"}
     session = Session(spark, SITES, settings)
     session.stream("numbers", path=data.folder, ordered="time")
-    session.query("sums", QUERY)
-    hand = ByHand(scenario, data)
+    session.query("sums", QUERY.format(data.window))
+    hand = Untouched()
+    if mode == "ideal":
+        hand = ByHand(scenario, data)
+    elif mode == "in turn":
+        hand = InTurn()
     run = session.start(
         sinks={"sums": "memory"}, at_end="close", burdens=scenario.burdens, on_step=hand.step
     )
-    if mode == "ideal":
-        hand.run = run
+    hand.run = run
     run.await_termination()
     told = run.recent_progress[: data.epochs]
     found = run.results("sums").sort("tb", "k")

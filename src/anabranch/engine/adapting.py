@@ -48,7 +48,7 @@ WARM_UP = 1
 """Epochs of a run whose times are those of workers that start."""
 CONVINCED = 2
 """Views in a row that must show a gain: one alone may be an accident."""
-LEAST_GAIN = 0.05
+LEAST_GAIN = 0.03
 """The share of an epoch's time that must be won for anything to move."""
 MOST_DECISIONS = 5_000
 """Decisions that are remembered."""
