@@ -92,6 +92,7 @@ def test_a_python_worker_is_killed_and_tasks_are_tried_once(tmp_path: Path) -> N
     sweep_and_check(crashing)
 
 
+@pytest.mark.soak
 def test_an_executor_is_killed(tmp_path: Path) -> None:
     """Sites run where the driver says; when that executor dies, elsewhere; then on its successor."""
     crashing = Crashing(

@@ -28,7 +28,7 @@ from anabranch.engine.epoch import (
     inputs_reached,
     masked_as_plain,
 )
-from anabranch.engine.split import Outbox, explained, pack, write_results
+from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery

@@ -8,13 +8,13 @@ their number in the input, so that the rows a row can meet are a run of neighbou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import Expression, columns_of, to_polars
+from anabranch.language.expression import columns_of, to_polars
 from anabranch.language.graph import Join
 from anabranch.language.numbered import PLACE, SEEN
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
@@ -150,6 +150,23 @@ def _gathered(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 
 @dataclass
+class _Waiting:
+    """Pairs of several blocks that wait to be made rows together: one frame costs as much as many pairs."""
+
+    mine: list[np.ndarray] = field(default_factory=list)
+    theirs: list[np.ndarray] = field(default_factory=list)
+    count: int = 0
+    checked: bool = True
+    """Whether what arrays can tell is known to hold."""
+
+    def add(self, mine: np.ndarray, theirs: np.ndarray, checked: bool) -> None:
+        self.mine.append(mine)
+        self.theirs.append(theirs)
+        self.count += len(mine)
+        self.checked = checked
+
+
+@dataclass
 class _Block:
     """The new rows of one side against rows of the other, in one cell."""
 
@@ -173,14 +190,13 @@ class _Block:
             self.product.node.residual, self._columns(self.first, self.new),
             self._columns(1 - self.first, self.other),
         )  # fmt: skip
+        waiting = _Waiting()
         for rows, others in _blocks(low, high):
             begin = np.clip(low[rows], others.start, others.stop)
             end = np.clip(high[rows], begin, others.stop)
             self.compared += int((end - begin).sum())
             found = conditions.pairs(rows, others) if conditions.quick else None
-            left = conditions.left
             if found is None:
-                left = (*conditions.quick, *left)
                 mine = np.repeat(np.arange(rows.start, rows.stop), end - begin)
                 theirs = expand(begin, end - begin)
             else:
@@ -188,7 +204,13 @@ class _Block:
                 inside = theirs >= begin[mine - rows.start]
                 inside &= theirs < end[mine - rows.start]
                 mine, theirs = mine[inside], theirs[inside]
-            yield from self._joined(mine, theirs, left)
+            checked = found is not None
+            if waiting.count and (checked != waiting.checked or waiting.count >= CHUNK):
+                yield from self._joined(waiting, conditions)
+                waiting = _Waiting()
+            waiting.add(mine, theirs, checked)
+        if waiting.count:
+            yield from self._joined(waiting, conditions)
 
     def _runs(self) -> tuple[np.ndarray, np.ndarray]:
         """For each new row the run of rows of the other input that are in its window."""
@@ -211,11 +233,10 @@ class _Block:
         names, read = self.product.node.names[side], self.product.read
         return {names[own]: numbers(rows[own]) for own in names if names[own] in read}
 
-    def _joined(
-        self, mine: np.ndarray, theirs: np.ndarray, left: Sequence[Expression]
-    ) -> Iterator[pl.DataFrame]:
+    def _joined(self, pairs: _Waiting, conditions: Conditions) -> Iterator[pl.DataFrame]:
         """Rows of pairs for which the conditions hold that are left, so many at a time."""
-        condition = all_of(left)
+        condition = all_of((*(() if pairs.checked else conditions.quick), *conditions.left))
+        mine, theirs = np.concatenate(pairs.mine), np.concatenate(pairs.theirs)
         read = set(columns_of(condition)) if condition is not None else set()
         for at in range(0, len(mine), CHUNK):
             rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)

@@ -85,7 +85,9 @@ def _in_microseconds(schema: dict[str, pl.DataType]) -> dict[str, pl.DataType]:
 
 
 def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
-    frame = pl.from_arrow(schema.empty_table())
+    # Not `empty_table`, which imports pandas, as everything does that makes an array of a list: 0.3 s
+    empty = [pa.chunked_array([], field.type) for field in schema]
+    frame = pl.from_arrow(pa.Table.from_arrays(empty, schema=schema))
     assert isinstance(frame, pl.DataFrame)
     return {
         name: pl.Datetime("us", kind.time_zone)

@@ -1,0 +1,252 @@
+"""What leaves a task: frames for the sites of the next level, and rows for sinks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from anabranch.engine.epoch import Counts, Orders, SiteReport, SplitReport, Word
+from anabranch.engine.waiting import hold_back, read_held
+from anabranch.errors import RunError
+from anabranch.language.expression import Named
+from anabranch.operators.base import Operator, Spread
+from anabranch.operators.partials import SEQ
+from anabranch.operators.stateless import apply, compute
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
+from anabranch.plan.subquery import Path as RowPath
+from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
+from anabranch.routing.hashing import hash_columns, hashable
+from anabranch.routing.holdback import slots_of, within
+from anabranch.routing.partition_map import PartitionMap, distinct, in_turn, slot_of_locator
+from anabranch.state.group import scatter
+from anabranch.state.manifest import HeldRef
+from anabranch.state.segment import LOCATOR
+
+FEW_SITES = 6
+"""Up to so many sites it is faster to look for the rows of each than to sort rows by site."""
+
+
+@dataclass
+class Outbox:
+    """Frames gathered for the subqueries of the next levels."""
+
+    orders: Orders
+    level: int = 0
+    """The level of the task that fills it."""
+    local: dict[Inlet, list[Frame]] = field(default_factory=dict)
+    """Frames for subqueries of the same level: they run on these partitions, without an exchange."""
+    frames: dict[Inlet, list[Frame]] = field(default_factory=dict)
+    forwarded: dict[Inlet, list[Frame]] = field(default_factory=dict)
+    """Frames for a later level than the next: already taken in, only passed on."""
+    combined: dict[str, tuple[int, int]] = field(default_factory=dict)
+    sent: dict[str, Counts] = field(default_factory=dict)
+    """Rows for each partition, by the homes of the next level."""
+    held: list[HeldRef] = field(default_factory=list)
+    """Rows that wait."""
+    condensed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
+
+    def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
+        """Takes rows of a stream or subquery along every path that reads it.
+
+        `lane` is the slot of all of them, if the stream comes partitioned.
+        """
+        for subquery, path in self.orders.plan.reading(origin):
+            taken = self._intake(subquery, path, rows, lane)
+            if taken.height:
+                box = self.local if subquery.level == self.level else self.frames
+                box.setdefault((subquery.name, path.input), []).append(narrow(taken))
+
+    def _intake(
+        self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
+    ) -> pl.DataFrame:
+        stepped = apply(path.steps, rows)
+        if SEQ in subquery.columns[path.input] and SEQ not in stepped.columns:
+            # Results of another subquery have no arrival order: equal times are told apart by content
+            known = [
+                c for c in stepped.drop(LOCATOR, strict=False).get_columns() if hashable(c.dtype)
+            ]
+            number = hash_columns(known, stepped.height).view(np.int64)
+            stepped = stepped.with_columns(pl.Series(SEQ, number))
+        if subquery.spread == IN_GRID:
+            grid = self.orders.grids[subquery.home]
+            which, cells = grid.places(stepped.height, path.input, start=self.orders.epoch)
+            stepped = stepped[pl.Series(which.astype(np.uint32))]
+            placed = Spread(grid.cells, placed=cells.astype(np.uint64))
+            return subquery.operator.intake(stepped, placed, path.input)
+        spread = self._spread(subquery, path.input, stepped, lane)
+        taken = subquery.operator.intake(stepped, spread, path.input)
+        scattered = self.orders.scattered.get(subquery.home, ())
+        if scattered:
+            places = slot_of_locator(taken[LOCATOR].to_numpy())
+            found = set(distinct(places[np.isin(places, [one.slot for one in scattered])]).tolist())
+            for one in scattered:
+                if one.slot in found:
+                    taken = scatter(taken, one, path.input, self.orders.epoch)
+        return taken
+
+    def _spread(
+        self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
+    ) -> Spread:
+        slots = self.orders.maps[subquery.home].hashed
+        if self.level and subquery.level == self.level:
+            # Without an exchange, results stay on the slot that they were made on
+            return Spread(slots, placed=slot_of_locator(rows[LOCATOR].to_numpy()))
+        if subquery.spread == BY_LANE:
+            return Spread(slots, placed=lane)
+        if subquery.spread == EVENLY:
+            return Spread(slots, placed=in_turn(rows.height, slots))
+        # Results stay where they are made for what shares the exchange: then rows must be with their like
+        readers = self.orders.plan.reading(subquery.name)
+        scattered = all(reader.level != subquery.level for reader, _ in readers)
+        if subquery.partitioned_by_keys:
+            return Spread(slots, scattered=scattered)
+        named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
+        return Spread(slots, compute(rows, named).get_columns(), scattered=scattered)
+
+    def combine(self) -> None:
+        """Sub-aggregates where the driver has seen that it shrinks the rows."""
+        for inlet, frames in self.frames.items():
+            frame = self._hold_back(inlet, concat(frames))
+            if frame.rows.height == 0:
+                continue
+            fewer = self._combined(inlet[0], frame)
+            if inlet[0] in self.orders.combine:
+                before, after = self.combined.get(inlet[0], (0, 0))
+                rows = before + frame.rows.height, after + sum(f.rows.height for f in fewer)
+                self.combined[inlet[0]] = rows
+            self.forwarded.setdefault(inlet, []).extend(fewer)
+        self.frames.clear()
+
+    def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
+        """The rows that flow; those that are to wait are written beside the state."""
+        home = self.orders.plan.subqueries[inlet[0]].home
+        holds = self.orders.holds.get(home)
+        if not holds:
+            return frame
+        waits = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots_of(holds))
+        if waits.any():
+            rows = frame.wide().filter(pl.Series(waits))
+            self.held.append(hold_back(self.orders, home, inlet, rows, slots_of(holds)))
+        return Frame(frame.rows.filter(pl.Series(~waits)), frame.narrowed)
+
+    def let_go(self, held: Sequence[HeldRef]) -> None:
+        """Takes in rows that waited, before any others."""
+        for ref in held:
+            rows = read_held(self.orders, ref)
+            self.frames.setdefault((ref.subquery, ref.input), []).append(narrow(rows))
+
+    def _combined(self, name: str, frame: Frame) -> list[Frame]:
+        """The rows, all sub-aggregated or none; or those of hot keys, and the others as they are."""
+        subquery = self.orders.plan.subqueries[name]
+        hot = self.orders.hot.get(subquery.home, ()) if subquery.combines else ()
+        if name in self.orders.combine:
+            return [self._fewer(subquery, frame)]
+        if not hot:
+            return [frame]
+        popular = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), hot)
+        others = Frame(frame.rows.filter(pl.Series(~popular)), frame.narrowed)
+        if not popular.any():
+            return [frame]
+        few = self._fewer(subquery, Frame(frame.rows.filter(pl.Series(popular)), frame.narrowed))
+        before, after = self.condensed.get(subquery.home, (0, 0))
+        counts = before + int(popular.sum()), after + few.rows.height
+        self.condensed[subquery.home] = counts
+        return [few, others] if others.rows.height else [few]
+
+    def _fewer(self, subquery: Subquery, frame: Frame) -> Frame:
+        operator: Operator = subquery.operator
+        with explained(f"Sub-aggregates for '{subquery.name}'"):
+            return narrow(operator.combine(frame))
+
+    def take_local(self, inlet: Inlet) -> list[Frame]:
+        """What this task has made for a subquery of its own level, in the form of what it is sent."""
+        frames = self.local.pop(inlet, [])
+        return self._combined(inlet[0], concat(frames)) if frames else []
+
+    def by_site(self, sites: int) -> list[list[tuple[Inlet, Frame]]]:
+        """What goes to each site."""
+        self.combine()
+        boxes: list[list[tuple[Inlet, Frame]]] = [[] for _ in range(sites)]
+        slots: dict[str, list[np.ndarray]] = {}
+        for inlet, ready in self.forwarded.items():
+            subquery = self.orders.plan.subqueries[inlet[0]]
+            for frame in alike(ready):
+                if sites == 1:
+                    boxes[0].append((inlet, frame))
+                    continue
+                places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
+                if subquery.level == self.level + 1:
+                    slots.setdefault(subquery.home, []).append(places)
+                owners = self.orders.maps[subquery.home].site_of(places)
+                if int(owners.max()) >= sites:
+                    raise RunError(
+                        f"The map of '{subquery.home}' has site {int(owners.max())}, but this epoch has "
+                        f"only {sites} sites. Nothing of it is counted; please report this."
+                    )
+                for site, part in split_by_site(frame.rows, owners, sites):
+                    boxes[site].append((inlet, Frame(part, frame.narrowed)))
+        self.sent = {home: count(self.orders.maps[home], found) for home, found in slots.items()}
+        return boxes
+
+
+def count(partitions: PartitionMap, places: list[np.ndarray]) -> Counts:
+    """The rows of each partition, and of its fullest slot, among rows that go to these slots."""
+    found = np.zeros(partitions.slots, dtype=np.int64)
+    for some in places:
+        found += np.bincount(some.view(np.int64), minlength=partitions.slots)
+    starts = np.asarray(partitions.starts)
+    peaks = np.maximum.reduceat(found, starts)
+    # The first slot of each partition that has as many rows as its fullest
+    full = np.flatnonzero(found == np.repeat(peaks, partitions.widths))
+    at = full[np.searchsorted(full, starts)]
+    arrays = np.add.reduceat(found, starts), peaks, at
+    return Counts(*(array.astype(np.int64).tobytes() for array in arrays))
+
+
+def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:
+    """One parcel per site, with the word for it."""
+    for word, box in zip(words, boxes, strict=True):
+        yield Parcel(word, box).pack()
+
+
+def split_by_site(
+    rows: pl.DataFrame, owners: np.ndarray, sites: int
+) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each site that has any, by the sites that own them."""
+    if sites <= FEW_SITES:
+        order = [np.flatnonzero(owners == site) for site in range(sites)]
+    else:
+        edges = np.cumsum(np.bincount(owners, minlength=sites))
+        order = np.split(np.argsort(owners, kind="stable"), edges[:-1])
+    for site, mine in enumerate(order):
+        if len(mine):
+            yield site, rows[pl.Series(mine.astype(np.uint32))]
+
+
+@contextlib.contextmanager
+def explained(what: str) -> Iterator[None]:
+    """Turns errors of the libraries into ours, which travel to the driver as data."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
+        raise RunError(f"{what} could not be computed: {' '.join(str(error).split())}") from error
+
+
+def write_results(
+    orders: Orders, origin: str, rows: pl.DataFrame, part: str, report: SplitReport | SiteReport
+) -> None:
+    """Writes the rows that leave to sinks from here."""
+    for number, (output, path) in enumerate(orders.plan.leaving(origin)):
+        leaving = apply(path.steps, rows).select(output.schema.names())
+        query = output.query
+        report.result_rows[query] = report.result_rows.get(query, 0) + leaving.height
+        if leaving.height and query in orders.results:
+            # A query may have rows from several origins in one task: each is a part of its own
+            written = orders.results[query].write(leaving, f"{part}-{origin}-{number}")
+            report.result_parts.setdefault(query, []).append(written)
