@@ -119,7 +119,7 @@ def test_a_partition_moves_to_one_place_at_a_time(tmp_path: Path, expected: list
     def step(run: Any, name: str, epoch: int) -> None:
         move_some(run, name, epoch)
         if name == "begin" and epoch == 3:
-            with pytest.raises(RunError, match="is being moved already"):
+            with pytest.raises(RunError, match="is on its way to site"):
                 run.move("flows@1", 0, 1)
         if name == "begin" and epoch == 4:
             run.set_sites(2)  # the new site goes away while rows wait for it
@@ -128,4 +128,65 @@ def test_a_partition_moves_to_one_place_at_a_time(tmp_path: Path, expected: list
     run = far.start(step)
     assert run.await_termination(60)
     assert max(run.partition_map("flows@1").sites) == 1
+    assert far.rows() == expected
+
+
+def test_a_pin_where_a_partition_is_moves_nothing(tmp_path: Path, expected: list[Any]) -> None:
+    def pin(run: Any, name: str, epoch: int) -> None:
+        if name == "begin" and epoch == 2:
+            run.pin("flows@1", 0, run.partition_map("flows@1").sites[0])
+
+    far = Far(tmp_path)
+    run = far.start(pin)
+    assert run.await_termination(60)
+    assert run.pins
+    assert run.history() == []
+    assert not any(far.phases)
+    assert far.rows() == expected
+
+
+def test_a_move_that_another_map_overtakes_is_told_as_given_up(tmp_path: Path) -> None:
+    def step(run: Any, name: str, epoch: int) -> None:
+        known = run.partition_map("flows@1")
+        if name == "begin" and epoch == 2:
+            run.move("flows@1", 0, (known.sites[0] + 1) % 4)
+        elif name == "after-commit" and epoch == 2:
+            with pytest.raises(RunError, match="on its way to site"):
+                run.pin("flows@1", 0, known.sites[0])
+            run.repartition("flows@1", known.moved({0: (known.sites[0] + 2) % 4}))
+
+    run = Far(tmp_path).start(step)
+    assert run.await_termination(60)
+    asked, other = run.history()[:2]
+    assert asked["givenUp"] == "it was moved or cut in another way"
+    assert (other["cause"], other["givenUp"]) == ("another map", None)
+
+
+def test_a_pin_of_a_partition_that_the_last_map_did_not_have_holds_after_a_crash(
+    tmp_path: Path, expected: list[Any]
+) -> None:
+    """It was cut and pinned while an epoch ran that is committed with the map of before."""
+
+    def crash(run: Any, name: str, epoch: int) -> None:
+        if epoch == 2 and name == "before-tasks":
+            run.repartition("flows@1", run.partition_map("flows@1").split(7))
+            run.pin("flows@1", 7, 3)
+        elif epoch == 2 and name == "after-commit":
+            raise OSError("a crash")
+
+    with pytest.raises(RunError, match="a crash"):
+        Far(tmp_path).start(crash).await_termination(60)
+    kept: list[Any] = []
+
+    def look(run: Any, name: str, epoch: int) -> None:
+        if name == "begin" and not kept:
+            kept.append(run.partition_map("flows@1"))
+            run.unpin("flows@1", 7)
+
+    far = Far(tmp_path)
+    again = far.start(look)
+    assert again.await_termination(60)
+    assert 7 in kept[0].starts
+    assert kept[0].sites[kept[0].partition_at(7)] == 3
+    assert again.pins == {}
     assert far.rows() == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Session
+from anabranch.adapt.policies.holding import MOST_EPOCHS
+from anabranch.adapt.view import Partitions, Sites, View
 from anabranch.engine.epoch import Burden
+from anabranch.engine.skew_buffer import SkewBuffer
 from anabranch.errors import RunError, SettingsError
 from anabranch.routing.holdback import Hold, renew, within
+from anabranch.routing.partition_map import even_map
+from anabranch.settings import Settings
 
 ROWS = 24_000
 QUERIES = {
@@ -191,3 +197,66 @@ def test_slots_go_on_waiting_with_the_watermark_they_stopped_at(
     assert (gone == (was & ~asked)).all()
     for hold in kept:
         assert (hold.watermark == 10) == bool(was[hold.first])
+
+
+class TestGivingUp:
+    """Sites for which nothing more waits: those that stay slow, until they are fast, level by level."""
+
+    LEVELS = (1, 2)
+
+    def view(self, level: int, slow: bool) -> View:
+        pace = np.array([3.0 if slow else 1.0, 1.0, 1.0])
+        each, none = np.full(3, 100.0), np.zeros(3)
+        return View(
+            (f"q@{level}",), 1.0,
+            Sites(0.3 * pace, none, each, pace, none, none, none, np.full(3, 1e9), np.ones(3, bool)),
+            Partitions(
+                np.zeros(3, int), np.arange(3), np.ones(3, int), np.arange(3), each, each,
+                np.full(3, 0.3), each, np.zeros(3, bool), none, np.zeros(3, bool), none, np.arange(3),
+            ),
+        )  # fmt: skip
+
+    def buffer(self) -> tuple[SkewBuffer, Any]:
+        plan = SimpleNamespace(homes=[], subqueries={})
+        record = SimpleNamespace(
+            rows_received=300, bytes_received=3_000, map=lambda: even_map(3, 3)
+        )
+        manifest = SimpleNamespace(
+            epoch=0, held=[], holds={}, subqueries={f"q@{level}": record for level in self.LEVELS}
+        )
+        return SkewBuffer(plan, Settings()), manifest  # type: ignore[arg-type]
+
+    def epoch(self, buffer: SkewBuffer, manifest: Any, slow: dict[int, bool]) -> list[str]:
+        """The exchanges of which something waits after one more epoch with these slow levels."""
+        maps = {f"q@{level}": even_map(3, 3) for level in self.LEVELS}
+        views = {level: self.view(level, slow[level]) for level in self.LEVELS}
+        urgent = [level for level in self.LEVELS if slow[level]]
+        buffer.choose(views, urgent, manifest, maps, 3, all_stay=True)
+        manifest.epoch += 1
+        wanted = buffer.waiting(maps, [])
+        manifest.holds = {
+            home: renew(manifest.holds.get(home, ()), slots, 0, manifest.epoch)[0]
+            for home, slots in wanted.items()
+        }
+        return sorted(wanted)
+
+    def test_one_level_does_not_forget_what_another_gave_up(self) -> None:
+        buffer, manifest = self.buffer()
+        waits = [self.epoch(buffer, manifest, {1: True, 2: False}) for _ in range(12)]
+        assert waits == [["q@1"]] * MOST_EPOCHS + [[]] * (12 - MOST_EPOCHS)
+
+    def test_a_site_that_was_fast_again_is_waited_for_again(self) -> None:
+        buffer, manifest = self.buffer()
+        for _ in range(8):
+            self.epoch(buffer, manifest, {1: True, 2: False})
+        self.epoch(buffer, manifest, {1: False, 2: False})
+        assert self.epoch(buffer, manifest, {1: True, 2: False}) == ["q@1"]
+
+    def test_what_the_user_pauses_gives_no_site_up(self) -> None:
+        buffer, manifest = self.buffer()
+        buffer.stopped.add(("q@1", 0))
+        for _ in range(8):
+            self.epoch(buffer, manifest, {1: False, 2: False})
+        buffer.stopped.clear()
+        self.epoch(buffer, manifest, {1: False, 2: False})
+        assert self.epoch(buffer, manifest, {1: True, 2: False}) == ["q@1"]

@@ -112,7 +112,7 @@ class Movement(RuleBasedStateMachine):
         )
         if subject in self.protocol.moving:
             before = dict(self.protocol.moving)
-            with pytest.raises(RunError, match="being moved already"):
+            with pytest.raises(RunError, match="is on its way to site"):
                 self.protocol.handle(MoveAccepted(move, self.epoch, far))
             assert self.protocol.moving == before
         elif move.source != move.target:

@@ -185,3 +185,13 @@ def test_sites_that_are_all_slow_have_nothing_to_give() -> None:
 def test_hybrid_goes_by_memory_where_a_site_keeps_more_than_it_may() -> None:
     full = view([[0.2] * 4, [0.01] * 4], size=100, memory=[50, 1e9])
     assert {move.cause.split(":")[0] for move in propose_hybrid(full, ITSELF)} == {"memory"}
+
+
+def test_nothing_is_moved_and_merged_in_one_round() -> None:
+    four = view([[0.4, 0.3, 0.25], [0.1, 0.05]])
+    arbiter = Arbiter(Limits())
+    move = Move("x", 1, "", source=0, target=1)
+    merge = Merge("x", 0, "", other=1)
+    verdicts = arbiter.judge([move, merge], four, 1)
+    assert [verdict.accepted for verdict in verdicts] == [True, False]
+    assert "another proposal" in verdicts[1].reason

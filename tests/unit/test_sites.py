@@ -259,3 +259,55 @@ def test_a_run_goes_on_when_all_sites_are_slow(policy: str) -> None:
 def test_a_session_needs_a_number_of_sites(sites: Any) -> None:
     with pytest.raises(SettingsError, match=f"at least one, not {sites!r}"):
         Session.in_process(sites)
+
+
+def test_a_partition_can_be_pinned_to_a_site_that_is_gone() -> None:
+    """It goes there when the site is back; a mere move is refused."""
+    frames = epochs(0.0, rows=500)
+    exchange = Flickering([[True] * 3] * 3 + [[True, False, True]] * 4 + [[True] * 3])
+    made = session(3, exchange)
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+    holder, seen = [], []
+
+    def step(name: str, epoch: int) -> None:
+        if not holder or name != "begin":
+            return
+        run = holder[0]
+        if epoch == 4:
+            with pytest.raises(RunError, match="Site 1 is gone now"):
+                run.move("flows@1", 0, 1)
+            run.pin("flows@1", 0, 1)
+        seen.append((epoch, run.partition_map("flows@1").sites[0]))
+
+    run = made.start(sinks={"flows": "memory"}, at_end="close", on_step=step)
+    holder.append(run)
+    assert run.await_termination(60)
+    assert all(site != 1 for epoch, site in seen if 4 <= epoch < 7)
+    assert run.partition_map("flows@1").sites[0] == 1
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+    assert {one["origin"] for one in run.history() if "gone" in one["cause"]} == {"sites"}
+
+
+def test_exchanges_get_sites_in_proportion_again_after_another_number_of_sites() -> None:
+    """What was moved by hand is left alone; with other sites, everything is spread anew."""
+    made = session(3, Twin(), policy="none")
+    made.stream("s", EpochSource(epochs(0.0, rows=500)), ordered="time")
+    made.query("flows", FLOWS)
+    holder: list[Any] = []
+    kept = []
+
+    def step(name: str, epoch: int) -> None:
+        if holder and name == "begin":
+            if epoch == 3:
+                holder[0].move("flows@1", 0, 2)
+            if epoch == 6:
+                holder[0].set_sites(2)
+        elif holder and name == "after-commit":
+            kept.append(holder[0]._checkpoint.manifest.adapted)
+
+    run = made.start(sinks={"flows": "memory"}, at_end="close", on_step=step)
+    holder.append(run)
+    assert run.await_termination(60)
+    assert ["flows@1"] in kept
+    assert kept[-1] == []

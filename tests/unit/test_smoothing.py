@@ -1,10 +1,12 @@
-"""Means that follow a change at once must not follow noise as well."""
+"""Means that follow a change at once must not follow noise as well; views without anything new."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
 from anabranch.adapt.smoothing import Smoothed
+from anabranch.routing.partition_map import even_map
 
 
 def test_a_change_is_followed_at_once() -> None:
@@ -34,3 +36,27 @@ def test_elements_that_are_not_known_keep_their_means() -> None:
     known.add(np.array([1.0, 2.0]))
     known.add(np.array([9.0, 2.0]), np.array([False, True]))
     assert known.mean.tolist() == [1.0, 2.0]
+
+
+def test_a_view_without_new_epochs_is_the_last_one_again() -> None:
+    """However often it is asked for: nothing is counted twice, nothing is lost."""
+    known = even_map(4, 2)
+    standing = Standing(
+        {"x": known}, {"x": np.zeros(4)}, {"x": np.zeros(4, dtype=bool)}, np.ones(2, dtype=bool),
+        np.full(2, np.inf), np.zeros(2),
+    )  # fmt: skip
+    collector = Collector(2, smooth=True)
+    rows = np.array([10, 20, 30, 40])
+    for busy in ([0.3, 0.7], [0.3, 0.9]):
+        traffic = Traffic(rows, rows, np.zeros(4, dtype=np.int64), sum(busy), 5)
+        sample = Sample(
+            max(busy), np.array(busy), np.zeros(2), np.array([30.0, 70.0]), {"x": traffic}
+        )
+        collector.add(sample, {"x": known}, 1)
+        first = collector.view(standing)
+    for _ in range(3):
+        again = collector.view(standing)
+        assert again.partitions.work.tolist() == first.partitions.work.tolist()
+        assert again.partitions.rows_in.tolist() == rows.tolist()
+        assert again.sites.busy.tolist() == first.sites.busy.tolist()
+        assert again.sites.slowness.tolist() == first.sites.slowness.tolist()

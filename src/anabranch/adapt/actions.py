@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.routing.partition_map import PartitionMap
@@ -80,7 +80,7 @@ def words(action: Action) -> str:
     return f"merge {name} with {action.exchange}/{action.other}"
 
 
-def applied(maps: Mapping[str, PartitionMap], actions: Iterable[Action]) -> dict[str, PartitionMap]:
+def applied(maps: Mapping[str, PartitionMap], actions: Sequence[Action]) -> dict[str, PartitionMap]:
     """The maps after these actions."""
     after = dict(maps)
     targets: dict[str, dict[int, int]] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.actions import Action, Merge, Move
 from anabranch.adapt.view import View
 
 CHANGED = 1.2
@@ -51,19 +51,19 @@ class Arbiter:
     """Judges the proposals of one round after another."""
 
     limits: Limits = Limits()
-    left: float | None = None
-    """What is left of the budget, if others have used some of it before."""
-    _left: dict[tuple[str, int], dict[int, Departure]] = field(default_factory=dict)
+    budget: float | None = None
+    """What is left of the bytes of this round, if others have used some of them before."""
+    _departures: dict[tuple[str, int], dict[int, Departure]] = field(default_factory=dict)
 
     def judge(self, proposals: Iterable[Action], view: View, round: int) -> list[Verdict]:
         """A verdict for every proposal; those accepted count against the budget and are remembered."""
         self._forget(round)
-        budget = self.limits.bytes_per_round if self.left is None else self.left
+        budget = self.limits.bytes_per_round if self.budget is None else self.budget
         verdicts, seen = [], set[tuple[str, int]]()
         for action in proposals:
             reason = self._refusal(action, view, round, budget, seen)
             if reason is None:
-                seen.add(action.subject)
+                seen.update(_subjects(action))
                 if isinstance(action, Move):
                     budget -= action.bytes
                     self._remember(action, view, round)
@@ -73,17 +73,17 @@ class Arbiter:
     def _refusal(
         self, action: Action, view: View, round: int, budget: float, seen: set[tuple[str, int]]
     ) -> str | None:
-        if action.subject in seen:
+        if not seen.isdisjoint(_subjects(action)):
             return "another proposal for this partition was accepted"
         if not isinstance(action, Move):
             return None
         if not view.sites.alive[action.target]:
             return f"site {action.target} is gone"
         if action.bytes > budget and budget < self.limits.bytes_per_round:
-            return f"it has {action.bytes:,} bytes, of this round's budget {int(budget):,} are left"
+            return f"it has {action.bytes:,} bytes, of this round's budget {max(0, int(budget)):,} are left"
         if not view.sites.alive[action.source]:
             return None
-        left = self._left.get(action.subject, {})
+        left = self._departures.get(action.subject, {})
         newest = max((departure.round for departure in left.values()), default=None)
         if newest is not None and round - newest <= self.limits.settle:
             return f"no return: it moved {round - newest} rounds ago"
@@ -98,11 +98,18 @@ class Arbiter:
 
     def _remember(self, move: Move, view: View, round: int) -> None:
         slowness = float(view.sites.slowness[move.source])
-        self._left.setdefault(move.subject, {})[move.source] = Departure(round, slowness)
+        self._departures.setdefault(move.subject, {})[move.source] = Departure(round, slowness)
 
     def _forget(self, round: int) -> None:
-        for subject, left in list(self._left.items()):
+        for subject, left in list(self._departures.items()):
             for site in [s for s, d in left.items() if round - d.round > self.limits.remember]:
                 del left[site]
             if not left:
-                del self._left[subject]
+                del self._departures[subject]
+
+
+def _subjects(action: Action) -> list[tuple[str, int]]:
+    """The partitions that an action is about."""
+    if isinstance(action, Merge):
+        return [action.subject, (action.exchange, action.other)]
+    return [action.subject]

@@ -91,6 +91,8 @@ class Collector:
         self._exchanges: dict[str, _Exchange] = {}
         self._fixed = 0.0
         """Seconds an epoch that a site takes whatever it has to do."""
+        self._fresh = False
+        """Whether there was anything new since the view before the last."""
         self.resize(sites)
 
     def resize(self, sites: int) -> None:
@@ -115,6 +117,11 @@ class Collector:
         names = ("seconds", "epochs", "_busy", "_waiting", "_rows", "_nominal_rows")
         self._last = {name: getattr(self, name) for name in names}
         self._last["_exchanges"] = {name: replace(e) for name, e in self._exchanges.items()}
+
+    def _restore(self) -> None:
+        """What was last collected once more; it is not smoothed in a second time."""
+        vars(self).update(self._last)
+        self._exchanges = {name: replace(known) for name, known in self._exchanges.items()}
 
     def add(self, sample: Sample, maps: Mapping[str, PartitionMap], epoch: int) -> None:
         """Takes in an epoch that ran with these maps."""
@@ -150,10 +157,11 @@ class Collector:
         If that is nothing, it is what the last view was made of.
         """
         names = tuple(standing.maps)
-        if self.epochs:
+        self._fresh = self.epochs > 0
+        if self._fresh:
             self._keep()
         else:
-            vars(self).update(self._last)
+            self._restore()
         nominal = np.zeros(self._sites)
         for name in names:
             known = self._known(name, standing.maps[name])
@@ -181,8 +189,10 @@ class Collector:
     def _slow(self, nominal: np.ndarray) -> np.ndarray:
         if not self._smooth:
             return slowness(self._busy, nominal)
-        telling = nominal > ENOUGH * nominal.mean()
         known = self._slowness.mean
+        if not self._fresh and len(known) == self._sites:
+            return self._slowness.told_apart()
+        telling = nominal > ENOUGH * nominal.mean()
         usual = known <= ODD * np.median(known) if len(known) == self._sites else True
         idle = ~telling & usual
         if telling.any() and idle.any():
@@ -206,11 +216,11 @@ class Collector:
         """The columns of one exchange's partitions, in the order of the view's fields."""
         known, partitions = self._exchanges[name], standing.maps[name]
         count, total = partitions.partitions, float(known.rows.sum())
-        if total > 0:
-            share = known.rows / total
+        share = known.rows / total if total > 0 else np.zeros(count)
+        if total > 0 and (self._fresh or not self._smooth):
             share = known.shares.add(share) if self._smooth else share
-        else:
-            share = known.shares.mean if len(known.shares.mean) == count else np.zeros(count)
+        elif len(known.shares.mean) == count:
+            share = known.shares.mean
         scale = max(1, self.epochs)
         if self.epochs:
             known.usual = total / scale

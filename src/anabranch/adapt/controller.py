@@ -1,7 +1,8 @@
 """The controller of one set of sites: rounds of a view, proposals, verdicts and expectations.
 
 It reads no clock and does no I/O: whoever owns it says when figures have been collected for as long as
-`tuning.collect` asks, and how long the accepted moves took. The engine and the simulator both do.
+`tuning.collect` asks, and how long the accepted moves took: in the engine no time of their own, in the
+simulator as long as state travels.
 """
 
 from __future__ import annotations

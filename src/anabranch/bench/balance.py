@@ -79,13 +79,13 @@ def run_balance(quick: bool, steps: Steps) -> Result:
     courses: dict[str, dict[str, Course]] = {}
     idle: dict[str, list[Course]] = {"static": [], "adaptive": []}
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
-        steps.begin(f"Writing {3 * rows * epochs:,} rows")
+        many = QUICK_MOVE_EPOCHS if quick else MOVE_EPOCHS
+        steps.begin(f"Writing {3 * rows * epochs + MOVE_ROWS * many:,} rows")
         kinds = ("uniform", "80/20", "drift")
         data = {
             kind: write(Path(scratch) / f"data-{number}", kind, rows, epochs)
             for number, kind in enumerate(kinds)
         }
-        many = QUICK_MOVE_EPOCHS if quick else MOVE_EPOCHS
         in_turn = write(Path(scratch) / "data-moves", "much state", MOVE_ROWS, many)
         spark = local_spark(f"local[{SITES}]")
         try:

@@ -155,8 +155,8 @@ def most_by_moving(scenario: Scenario, data: Input) -> float:
     )
 
 
-class Untouched:
-    """Leaves a run alone."""
+class Hand:
+    """Whoever has a hand in a run; this one leaves it alone."""
 
     run: Run | None = None
     rest = 1.0
@@ -166,7 +166,7 @@ class Untouched:
         """Called at each step of the run."""
 
 
-class InTurn(Untouched):
+class InTurn(Hand):
     """Moves a partition of each site on to the next site before every second epoch."""
 
     def step(self, name: str, epoch: int) -> None:
@@ -179,7 +179,7 @@ class InTurn(Untouched):
                 self.run.move(SUBQUERY, own[epoch // 2 % len(own)], (site + 1) % SITES)
 
 
-class ByHand(Untouched):
+class ByHand(Hand):
     """Gives a run, before each epoch, the map that suits what is going to come."""
 
     def __init__(self, scenario: Scenario, data: Input) -> None:
@@ -214,7 +214,7 @@ def run_one(spark: SparkSession | None, scenario: Scenario, mode: str, data: Inp
     session = Session(spark, SITES, settings)
     session.stream("numbers", path=data.folder, ordered="time")
     session.query("sums", QUERY.format(data.window))
-    hand = Untouched()
+    hand = Hand()
     if mode == "ideal":
         hand = ByHand(scenario, data)
     elif mode == "in turn":

@@ -22,6 +22,7 @@ from anabranch.adapt.controller import POLICIES, Controller
 from anabranch.adapt.policies.heat import propose_heat
 from anabranch.adapt.policies.lost import propose_lost
 from anabranch.adapt.protocols.moving import (
+    Abandon,
     EpochCommitted,
     Install,
     Instruction,
@@ -32,7 +33,7 @@ from anabranch.adapt.protocols.moving import (
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.engine.history import Decision, rounded
+from anabranch.engine.history import BY_HAND, CONTROLLER, SITES, Decision, rounded
 from anabranch.engine.hot import HotSlots
 from anabranch.engine.moves import resumed
 from anabranch.engine.pins import Pins
@@ -113,8 +114,8 @@ class Adaptation:
         return chosen, self._heat
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
-        joining = self.hot.scatterable if self.sites > 1 else {}
-        return propose_heat(view, tuning, self._base, self.hot.combining, self.hot.handled, joining)
+        hot = self.hot
+        return propose_heat(view, tuning, self._base, hot.combining, hot.handled, hot.scatterable)
 
     @property
     def _asked_for(self) -> tuple[Any, ...]:
@@ -142,8 +143,10 @@ class Adaptation:
         self.sites, self.alive = sites, np.ones(sites, dtype=bool)
         self._base = self._settings.partitions_per_site * sites
         self.memory = self._room(sites)
+        self.buffer.resize()
         for level in self._levels.values():
             level.collector.resize(sites)
+            level.view, level.imbalance, level.worthwhile, level.open = None, None, 0, []
 
     # -- moves and holds --------------------------------------------------------------------------
 
@@ -165,7 +168,9 @@ class Adaptation:
 
     def lost(self, site: int) -> list[Action]:
         """Ends the moves from and to a site that is gone."""
-        return _installed(self.protocol.handle(SiteLost(site)))
+        orders = self.protocol.handle(SiteLost(site))
+        self.given_up(orders)
+        return _installed(orders)
 
     def views(self) -> dict[int, View]:
         """The last view of each level that has one."""
@@ -180,9 +185,9 @@ class Adaptation:
     ) -> None:
         """Chooses what waits for sites that are slow: only what cannot move."""
         stay = not self.active or self.pins or set(by_hand)
-        levels = self._levels.values() if stay else ()
-        views = [v.view for v in levels if v.view is not None and v.worthwhile >= CONVINCED]
-        self.buffer.choose(views, manifest, maps, self.sites, all_stay=not self.active)
+        views = self.views()
+        urgent = [n for n in views if stay and self._levels[n].worthwhile >= CONVINCED]
+        self.buffer.choose(views, urgent, manifest, maps, self.sites, all_stay=not self.active)
 
     # -- after an epoch ---------------------------------------------------------------------------
 
@@ -208,31 +213,33 @@ class Adaptation:
     def decide(
         self, epoch: int, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
         by_hand: Iterable[str], asked: bool = False,
-    ) -> list[Action]:  # fmt: skip
-        """What is to be done before the next epoch; all exchanges share the budget.
+    ) -> list[Decision]:  # fmt: skip
+        """What is to be done before the next epoch, and what was refused; all exchanges share the budget.
 
         If it is `asked` for, nothing waits until enough has been collected or until the gain is worth it.
         """
         budget = float(self._settings.moved_bytes_per_epoch)
-        accepted: list[Action] = []
+        made: list[Decision] = []
         for level in self._levels.values():
             collector, tuning = level.collector, level.controller.tuning
             due = collector.epochs > 0 and collector.seconds >= tuning.collect
             if not due and not asked:
                 continue
             view = self._view(level, maps, segments, by_hand)
-            level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
             if not asked and level.worthwhile < CONVINCED:
                 continue
-            level.controller.arbiter.left = budget
+            level.controller.arbiter.budget = budget
             began = time.perf_counter()
             verdicts = level.controller.decide(view, self._asked_for if asked else None)
-            done = [verdict.action for verdict in verdicts if verdict.accepted]
-            budget -= sum(action.bytes for action in done if isinstance(action, Move))
-            self._record(level, epoch, verdicts, time.perf_counter() - began)
+            made += self._record(level, epoch, verdicts, time.perf_counter() - began)
+            budget -= sum(
+                verdict.action.bytes
+                for verdict in verdicts
+                if verdict.accepted and isinstance(verdict.action, Move)
+            )
+            # Moves take no time of their own here: they are done with the epochs that follow
             level.controller.finished(0.0)
-            accepted += done
-        return accepted
+        return made
 
     def look(
         self, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
@@ -241,8 +248,7 @@ class Adaptation:
         """Takes the view of every level without deciding anything."""
         for level in self._levels.values():
             if level.collector.epochs:
-                view = self._view(level, maps, segments, by_hand)
-                level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
+                self._view(level, maps, segments, by_hand)
 
     def evacuate(
         self,
@@ -255,15 +261,26 @@ class Adaptation:
         for level in self._levels.values():
             view = self._view(level, maps, segments, ())
             moves = list(propose_lost(view, level.controller.tuning))
-            self._record(level, epoch, [Verdict(move, True, move.cause) for move in moves], 0.0)
+            verdicts = [Verdict(move, True, move.cause) for move in moves]
+            self._record(level, epoch, verdicts, 0.0, SITES)
             accepted += moves
         return accepted
 
-    def note(self, epoch: int, actions: Iterable[Action]) -> None:
-        """Remembers what was done by hand."""
+    def note(self, epoch: int, actions: Iterable[Action], origin: str) -> None:
+        """Remembers what was decided elsewhere: by hand, or because sites come and go."""
         for action in actions:
-            self._keep(Decision(epoch, action, True, action.cause))
-            self.adapted.add(action.exchange)
+            self._keep(Decision(epoch, action, True, action.cause, origin))
+            if origin == BY_HAND:
+                self.adapted.add(action.exchange)
+
+    def given_up(self, orders: Iterable[Instruction]) -> None:
+        """Remembers which moves under way are not carried out after all."""
+        for order in orders:
+            if isinstance(order, Abandon):
+                for decision in reversed(self.history):
+                    if decision.action == order.move:
+                        decision.given_up = order.reason
+                        break
 
     def _keep(self, decision: Decision) -> None:
         self.history.append(decision)
@@ -283,6 +300,7 @@ class Adaptation:
         segments: Mapping[str, Sequence[SegmentRef]], by_hand: Iterable[str],
     ) -> View:  # fmt: skip
         own, still = {home: maps[home] for home in level.homes}, set(by_hand)
+        fresh = level.collector.epochs > 0
         stay = {}
         for home, known in own.items():
             pinned = np.isin(known.starts, [at for name, at in self.pins if name == home])
@@ -304,6 +322,9 @@ class Adaptation:
             )
         )
         level.view = view
+        if not fresh:
+            return view  # nothing has been measured since the last one
+        level.worthwhile = level.worthwhile + 1 if self._worthwhile(view) else 0
         busy = view.sites.busy[view.sites.alive]
         if len(busy) and busy.mean() > 0:
             level.imbalance = float(busy.max() / busy.mean())
@@ -316,28 +337,35 @@ class Adaptation:
         self, home: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
     ) -> np.ndarray:
         """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
-        each = np.zeros(known.slots)
+        steps = np.zeros(known.slots + 1)
         for name, subquery in self._plan.subqueries.items():
             if subquery.home == home:
                 for ref in segments.get(name, ()):
-                    density = ref.bytes / max(1, sum(last - first for first, last in ref.live))
-                    for first, last in ref.live:
-                        each[first:last] += density
-        found: np.ndarray = np.add.reduceat(each, np.asarray(known.starts))
+                    first, end = np.asarray(ref.live).reshape(-1, 2).T
+                    density = ref.bytes / max(1, int((end - first).sum()))
+                    steps[first] += density
+                    steps[end] -= density
+        found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
+        found[found < 0] = 0.0
         return found
 
     def _record(
-        self, level: _Level, epoch: int, verdicts: Sequence[Verdict], seconds: float
-    ) -> None:
+        self, level: _Level, epoch: int, verdicts: Sequence[Verdict], seconds: float,
+        origin: str = CONTROLLER,
+    ) -> list[Decision]:  # fmt: skip
         share = seconds / max(1, len(verdicts))
+        made = []
         for verdict in verdicts:
             decision = Decision(
-                epoch, verdict.action, verdict.accepted, verdict.reason, share, level.imbalance
-            )
+                epoch, verdict.action, verdict.accepted, verdict.reason, origin, share,
+                level.imbalance,
+            )  # fmt: skip
             self._keep(decision)
+            made.append(decision)
             if verdict.accepted:
                 level.open.append(decision)
                 self.adapted.add(verdict.action.exchange)
+        return made
 
     def describe(self, manifest: Manifest) -> dict[str, Any]:
         """The state of the controllers and what was decided since it was last told."""

@@ -67,8 +67,9 @@ class Controls:
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
                 )
             for start, site in self.pins.get(home, {}).items():
-                owner = partition_map.sites[partition_map.partition_at(start)]
-                if start not in partition_map.starts or (owner != site < self.sites):
+                number = partition_map.partition_at(start)
+                owner, first = partition_map.sites[number], partition_map.starts[number]
+                if first != start or (owner != site < self.sites):
                     raise RunError(
                         f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
                         f"to site {site}: unpin it first, or leave it there."
@@ -112,10 +113,7 @@ class Controls:
         Returns the decisions; they take effect with the next epoch.
         """
         with self._changing():
-            known = {id(decision) for decision in self._steering.adaptation.history}
-            self._steering.rebalance(self._checkpoint.manifest)
-            history = self._steering.adaptation.history
-            made = [decision for decision in history if id(decision) not in known]
+            made = self._steering.rebalance(self._checkpoint.manifest)
         return [decision.plain() for decision in made]
 
     def release(self, subquery: str) -> None:
@@ -142,20 +140,30 @@ class Controls:
                     f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
                     "or pin it to another site."
                 )
+            if not self._steering.adaptation.alive[site]:
+                raise RunError(
+                    f"Site {site} is gone now: move the partition to another one, or pin it there for "
+                    "when the site is back."
+                )
             if move.source != move.target:
                 self._steering.by_request([move], self._checkpoint.manifest.epoch)
 
     def pin(self, subquery: str, partition: int, site: int) -> None:
-        """Moves a partition to a site and keeps it there, through restarts too, until `unpin`."""
+        """Moves a partition to a site and keeps it there, through restarts too, until `unpin`.
+
+        If the site is gone, it goes there when the site is back.
+        """
         with self._changing():
             move = self._move(subquery, partition, site, "pinned")
-            self._steering.by_request([move], self._checkpoint.manifest.epoch)
+            if move.source != move.target and self._steering.adaptation.alive[site]:
+                self._steering.by_request([move], self._checkpoint.manifest.epoch)
             self._steering.adaptation.pins[move.subject] = site
 
     def unpin(self, subquery: str, partition: int) -> None:
         """Lets a pinned partition move again."""
         with self._changing():
-            subject = self._move(subquery, partition, 0, "").subject
+            self.partition_map(subquery)
+            subject = (self.plan.subqueries[subquery].home, partition)
             if self._steering.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
@@ -166,7 +174,7 @@ class Controls:
         `skew_buffer_bytes`, all of it goes on.
         """
         with self._changing():
-            subject = self._move(subquery, partition, 0, "").subject
+            subject = self._subject(subquery, partition)
             if subject[0] in self._steering.grids:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
@@ -185,21 +193,27 @@ class Controls:
             self._steering.adaptation.buffer.stopped.discard(subject)
 
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
+        home, partition = self._subject(subquery, partition)
+        if not 0 <= whole("site", site) < self.sites:
+            raise RunError(
+                f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
+            )
+        self._steering.adaptation.protocol.require_at_rest((home, partition))
         known = self.partition_map(subquery)
-        partition, site = whole("partition", partition), whole("site", site)
+        source = known.sites[known.partition_at(partition)]
+        return Move(home, partition, cause, source=source, target=whole("site", site))
+
+    def _subject(self, subquery: str, partition: int) -> tuple[str, int]:
+        """A partition that there is, as its exchange and first slot."""
+        known = self.partition_map(subquery)
+        partition = whole("partition", partition)
         if partition not in known.starts:
             raise RunError(
                 f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
                 f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
                 f"run.partition_map('{subquery}').starts has all of them."
             )
-        if not 0 <= site < self.sites:
-            raise RunError(
-                f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
-            )
-        home = self.plan.subqueries[subquery].home
-        source = known.sites[known.partition_at(partition)]
-        return Move(home, partition, cause, source=source, target=site)
+        return self.plan.subqueries[subquery].home, partition
 
     def set_sites(self, sites: int) -> None:
         """Goes on with another number of sites from the next epoch on; few partitions move."""

@@ -7,6 +7,9 @@ from typing import Any
 
 from anabranch.adapt.actions import Action, Move, words
 
+CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
+"""Who decides: what was measured, the user, or sites that come and go."""
+
 
 @dataclass
 class Decision:
@@ -17,12 +20,15 @@ class Decision:
     action: Action
     accepted: bool
     reason: str
+    origin: str = CONTROLLER
     seconds: float = 0.0
     """How long it took to decide on."""
     before: float | None = None
     """The busiest site's time against the mean, when it was taken."""
     after: float | None = None
     """The same when it was next measured."""
+    given_up: str | None = None
+    """Why a move that takes some epochs was not carried out after all."""
 
     def plain(self) -> dict[str, Any]:
         move = self.action if isinstance(self.action, Move) else None
@@ -38,6 +44,8 @@ class Decision:
             "cause": self.action.cause,
             "accepted": self.accepted,
             "reason": self.reason,
+            "origin": self.origin,
+            "givenUp": self.given_up,
             "seconds": round(self.seconds, 6),
             "effect": {
                 "imbalanceBefore": rounded(self.before),

@@ -73,10 +73,10 @@ class HotSlots:
 
     def scatter(self, action: Scatter, known: PartitionMap) -> PartitionMap:
         """Sets out to scatter a slot with the next epoch: the map with its cells."""
-        full = known.slots + len(action.sites) > MAX_SLOTS
-        if full or (action.exchange, action.slot) in self._known:
-            return known
+        handled = (action.exchange, action.slot) in self._known
         self._known.add((action.exchange, action.slot))
+        if handled or known.slots + len(action.sites) > MAX_SLOTS:
+            return known
         bands = choose_grid(len(action.sites)).bands
         self._next.setdefault(action.exchange, []).append(
             Scattered(action.slot, known.slots, bands)

@@ -150,9 +150,9 @@ class Outbox:
         if not hot:
             return [frame]
         popular = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), hot)
-        others = Frame(frame.rows.filter(pl.Series(~popular)), frame.narrowed)
         if not popular.any():
             return [frame]
+        others = Frame(frame.rows.filter(pl.Series(~popular)), frame.narrowed)
         few = self._fewer(subquery, Frame(frame.rows.filter(pl.Series(popular)), frame.narrowed))
         before, after = self.condensed.get(subquery.home, (0, 0))
         counts = before + int(popular.sum()), after + few.rows.height

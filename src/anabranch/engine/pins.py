@@ -28,10 +28,21 @@ class Pins(dict[tuple[str, int], int]):
             found.setdefault(home, {})[start] = site
         return found
 
+    def cut(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+        """The maps with a partition that begins wherever a pinned one does."""
+        found = dict(maps)
+        for home, start in self:
+            if home in found and start < found[home].slots:
+                found[home] = found[home].split(start)
+        return found
+
     def keep(self, maps: Mapping[str, PartitionMap], alive: np.ndarray) -> dict[str, PartitionMap]:
         """The maps with pinned partitions on their sites, where these live."""
         kept = dict(maps)
-        for (home, start), site in self.items():
-            if home in kept and site < len(alive) and alive[site]:
-                kept[home] = kept[home].moved({start: site})
+        for home, pinned in self.by_exchange().items():
+            if home in kept:
+                here = {
+                    at: site for at, site in pinned.items() if site < len(alive) and alive[site]
+                }
+                kept[home] = kept[home].moved(here)
         return kept

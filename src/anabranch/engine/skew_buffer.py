@@ -5,7 +5,7 @@ The rows themselves are in files that the manifest names; here is chosen which p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ class SkewBuffer:
         self._in_grid = [home for home in plan.homes if plan.subqueries[home].spread == IN_GRID]
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
-        self._given_up: set[int] = set()
-        """Sites that have been slow for longer than rows may wait."""
+        self._given_up: dict[int, set[int]] = {}
+        """Sites of each level that have been slow for longer than rows may wait."""
         self._rows = np.zeros(0)
         self._warnings: list[str] = []
         self.stopped: set[tuple[str, int]] = set()
@@ -52,11 +52,24 @@ class SkewBuffer:
         """Lets go what waits for slow sites."""
         self._slow = set()
 
+    def resize(self) -> None:
+        """Goes on with other sites, of which nothing is known."""
+        self._slow, self._given_up = set(), {}
+
     def choose(
-        self, views: Sequence[View], manifest: Manifest, maps: Mapping[str, PartitionMap], sites: int,
-        all_stay: bool,
+        self, views: Mapping[int, View], urgent: Collection[int], manifest: Manifest,
+        maps: Mapping[str, PartitionMap], sites: int, all_stay: bool,
     ) -> None:  # fmt: skip
-        """Chooses what waits for the slow sites of these views; when the space is full, all is let go."""
+        """Chooses what waits for slow sites, given the view of each level, for levels where it is urgent.
+
+        When the space is full, all is let go.
+        """
+        waited = {
+            (home, hold.first): manifest.epoch - hold.since + 1
+            for home, holds in manifest.holds.items()
+            for hold in holds
+        }
+        self._give_up(views, waited, manifest)
         self._slow, self._warnings = set(), []
         self._rows = _by_site(manifest, maps, sites)
         left = self._space - sum(ref.bytes for ref in manifest.held)
@@ -66,33 +79,31 @@ class SkewBuffer:
             return
         if self._kind == NONE:
             return
-        waited = {
-            (home, hold.first): manifest.epoch - hold.since + 1
-            for home, holds in manifest.holds.items()
-            for hold in holds
-        }
-        for view in views:
+        for level in urgent:
+            view = views[level]
             records = [manifest.subqueries[home] for home in view.exchanges]
             rows = sum(record.rows_received for record in records)
             each = max(1.0, sum(record.bytes_received for record in records) / max(1, rows))
-            self._give_up(view, waited, manifest)
             chosen, count = choose_holds(
                 view, left / each, waited, shared=self._kind == SHARED, all_stay=all_stay,
-                given_up=self._given_up, never=self._in_grid,
+                given_up=self._given_up[level], never=self._in_grid,
             )  # fmt: skip
             self._slow |= chosen
             left -= count * each
 
     def _give_up(
-        self, view: View, waited: Mapping[tuple[str, int], int], manifest: Manifest
+        self, views: Mapping[int, View], waited: Mapping[tuple[str, int], int], manifest: Manifest
     ) -> None:
         """Notes the sites that stayed slow for longer than rows may wait, until they are fast again."""
-        slow = slow_sites(view)
-        for (home, start), epochs in waited.items():
-            if epochs >= MOST_EPOCHS:
-                known = manifest.subqueries[home].map()
-                self._given_up.add(known.sites[known.partition_at(start)])
-        self._given_up = {site for site in self._given_up if site < len(slow) and slow[site]}
+        late = [name for name in self._slow if waited.get(name, 0) >= MOST_EPOCHS]
+        for level, view in views.items():
+            found = self._given_up.setdefault(level, set())
+            for home, start in late:
+                if home in view.exchanges:
+                    known = manifest.subqueries[home].map()
+                    found.add(known.sites[known.partition_at(start)])
+            slow = slow_sites(view)
+            found &= {*np.flatnonzero(slow).tolist()}
 
     def describe(self, manifest: Manifest) -> dict[str, Any]:
         """What waits now."""

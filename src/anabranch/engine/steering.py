@@ -16,12 +16,14 @@ import numpy as np
 from anabranch.adapt.actions import Action, Move, Scatter, applied
 from anabranch.engine.adapting import Adaptation
 from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.history import BY_HAND, SITES, Decision
 from anabranch.engine.moves import fetches, recorded
+from anabranch.engine.pins import Pins
 from anabranch.plan.subquery import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid
-from anabranch.routing.holdback import Holds, renew, slots_of
-from anabranch.routing.partition_map import PartitionMap, intersect, subtract
+from anabranch.routing.holdback import Holds, renew, slots_of, within
+from anabranch.routing.partition_map import PartitionMap, intersect
 from anabranch.settings import Settings
 from anabranch.state.manifest import HeldRef, Manifest
 from anabranch.state.segment import SegmentRef
@@ -45,7 +47,8 @@ class Steering:
     ) -> None:
         self._plan, self._settings, self._far = plan, settings, far
         self.sites = sites
-        maps = self._maps(manifest)
+        # The manifest of an epoch may have pins that were made while it ran, with other maps
+        maps = Pins.recorded(manifest.pins).cut(self._maps(manifest))
         self.grids = {
             name: Grid(tuple(record.grid))
             for name, record in manifest.subqueries.items()
@@ -54,7 +57,6 @@ class Steering:
         self.by_hand = {home for home in manifest.by_hand if home in maps}
         """The exchanges whose maps the user has taken over."""
         self.adaptation = Adaptation(plan, settings, sites, manifest, maps)
-        # The manifest of an epoch may have pins that were made while it ran, with other maps
         self.maps = self._pinned(maps)
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -67,7 +69,7 @@ class Steering:
     @maps.setter
     def maps(self, maps: dict[str, PartitionMap]) -> None:
         self._current = maps
-        self.adaptation.protocol.reconcile(maps)
+        self.adaptation.given_up(self.adaptation.protocol.reconcile(maps))
 
     def _pinned(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
         """The maps with pinned partitions where they are pinned to, if these sites live."""
@@ -125,18 +127,21 @@ class Steering:
         self._install(self.adaptation.committed(orders.epoch))
         known = self.maps, _segments(manifest), self.by_hand
         if self.adaptation.active:
-            self._act(self.adaptation.decide(orders.epoch, *known), orders.epoch)
+            self._carry_out(self.adaptation.decide(orders.epoch, *known), orders.epoch)
         else:
             self.adaptation.look(*known)
         self.adaptation.hold(self.by_hand, manifest, self.maps)
 
-    def rebalance(self, manifest: Manifest) -> list[Action]:
+    def rebalance(self, manifest: Manifest) -> list[Decision]:
         """Evens out what is known now, without waiting for more."""
-        actions = self.adaptation.decide(
+        made = self.adaptation.decide(
             manifest.epoch, self.maps, _segments(manifest), self.by_hand, asked=True
         )
-        self._act(actions, manifest.epoch)
-        return actions
+        self._carry_out(made, manifest.epoch)
+        return made
+
+    def _carry_out(self, decisions: Sequence[Decision], epoch: int) -> None:
+        self._act([decision.action for decision in decisions if decision.accepted], epoch)
 
     def follow(self, alive: Sequence[bool], manifest: Manifest) -> None:
         """Takes partitions away from sites that are gone."""
@@ -154,6 +159,8 @@ class Steering:
 
     def _share(self, sites: Sequence[int], epoch: int) -> None:
         """Gives sites that have come their share at once; what is measured then says the rest."""
+        if self._settings.strategy == "operator":
+            return  # every operator stays on sites of its own
         moves = [
             Move(home, start, "a site has come", source=was, target=site)
             for home, known in self.maps.items()
@@ -163,23 +170,25 @@ class Steering:
             )
             if was != site and not self.adaptation.stays(home, start)
         ]
-        self.by_request(moves, epoch)
+        self.by_request(moves, epoch, SITES)
 
-    def by_request(self, actions: Sequence[Action], epoch: int) -> None:
-        """Does what the user asks for."""
-        self.adaptation.note(epoch, actions)
+    def by_request(self, actions: Sequence[Action], epoch: int, origin: str = BY_HAND) -> None:
+        """Does what is asked for as it is: nobody judges it."""
         self._act(actions, epoch)
+        self.adaptation.note(epoch, actions, origin)
 
     def give(self, maps: Mapping[str, PartitionMap], cause: str, epoch: int) -> None:
         """Gives exchanges other maps at once, and remembers what moves by it."""
-        moves = [
-            Move(home, start, cause, source=before.sites[before.partition_at(start)], target=site)
-            for home, after in maps.items()
-            for before in [self.maps[home]]
-            for start, site in zip(after.starts, after.sites, strict=True)
-            if before.sites[before.partition_at(start)] != site
-        ]
-        self.adaptation.note(epoch, moves)
+        moves = []
+        for home, after in maps.items():
+            before = self.maps[home].site_of(np.arange(after.slots))
+            for start, site in zip(after.starts, after.sites, strict=True):
+                first, end = after.range_at(start)
+                elsewhere = before[first:end][before[first:end] != site]
+                if len(elsewhere):
+                    source = int(elsewhere[0])
+                    moves.append(Move(home, start, cause, source=source, target=site))
+        self.adaptation.note(epoch, moves, BY_HAND)
         self.maps = {**self.maps, **maps}
 
     def resize(self, sites: int, epoch: int) -> None:
@@ -190,6 +199,8 @@ class Steering:
         self.sites = sites
         self.adaptation.resize(sites)
         self.give(self._pinned(maps), f"{sites} sites from now on", epoch)
+        # Spread anew, exchanges may be given sites in proportion again
+        self.adaptation.adapted -= {*maps}
 
     def _act(self, actions: Sequence[Action], epoch: int) -> None:
         self._install(self.adaptation.begin(epoch, actions, self._far))
@@ -228,18 +239,24 @@ class Steering:
 
     def _validate(self, holds: Holds) -> None:
         """Raises RunError unless moves are as the maps have them, and what is paused does wait."""
-        protocol = self.adaptation.protocol
-        waiting = {
-            (home, start)
-            for home, start in protocol.moving
-            if not subtract([self.maps[home].range_at(start)], slots_of(holds.get(home, ())))
-        }
+        protocol, waiting = self.adaptation.protocol, set()
+        paused = protocol.paused
+        for home in {home for home, _ in paused} & holds.keys():
+            known = self.maps[home]
+            waits = within(np.arange(known.slots), slots_of(holds[home]))
+            waiting |= {
+                (name, start)
+                for name, start in paused
+                if name == home and waits[slice(*known.range_at(start))].all()
+            }
         protocol.validate(self.maps, waiting)
 
     def pending(self, manifest: Manifest) -> bool:
-        """Whether something is to go on although no rows come: rows to be let go, moves under way."""
+        """Whether something is to go on although no rows come: rows to be let go, moves under way.
+
+        Nothing waits for slow sites any more then: without rows none is slow.
+        """
         with self.changing:
-            # Without rows no site is slow
             self.adaptation.buffer.forget_slow()
             waiting = self.holding(manifest.epoch + 1, False, manifest)
             return bool(waiting.released or self.adaptation.protocol.moving)

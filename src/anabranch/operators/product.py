@@ -185,7 +185,7 @@ class _Block:
             return
         # Of what is remembered, only what the new rows can meet
         self.other = self.other.slice(start, end - start)
-        low, high = np.maximum(low - start, 0), np.maximum(high - start, 0)
+        low, high = low - start, high - start
         conditions = Conditions.of(
             self.product.node.residual, self._columns(self.first, self.new),
             self._columns(1 - self.first, self.other),

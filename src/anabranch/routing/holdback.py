@@ -7,6 +7,7 @@ the engine's matter; here is which, and up to how many bytes.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -41,18 +42,14 @@ def renew(
     (Hold(first=2, end=4, watermark=10, since=1), Hold(first=4, end=6, watermark=20, since=2))
     """
     asked = sorted(wanted)
-    kept = [
-        Hold(first, end, hold.watermark, hold.since)
-        for hold in before
-        for first, end in intersect([(hold.first, hold.end)], asked)
-    ]
-    known = [(hold.first, hold.end) for hold in before]
-    kept += [Hold(first, end, watermark, epoch) for first, end in subtract(asked, known)]
-    released = [
-        Hold(first, end, hold.watermark, hold.since)
-        for hold in before
-        for first, end in subtract([(hold.first, hold.end)], asked)
-    ]
+    kept = [Hold(first, end, watermark, epoch) for first, end in subtract(asked, slots_of(before))]
+    released: list[Hold] = []
+    for hold in before:
+        slots = [(hold.first, hold.end)]
+        begin = bisect_right(asked, hold.first, key=lambda one: one[1])
+        near = asked[begin : bisect_left(asked, hold.end, key=lambda one: one[0])]
+        for found, ranges in (kept, intersect(slots, near)), (released, subtract(slots, near)):
+            found += [Hold(first, end, hold.watermark, hold.since) for first, end in ranges]
     return tuple(sorted(kept, key=lambda hold: hold.first)), tuple(released)
 
 

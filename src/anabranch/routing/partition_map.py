@@ -97,7 +97,8 @@ class PartitionMap:
     def range_at(self, slot: int) -> tuple[int, int]:
         """The slots [first, end) of the partition that a slot belongs to."""
         number = self.partition_at(slot)
-        return self.starts[number], (*self.starts, self.slots)[number + 1]
+        end = self.starts[number + 1] if number + 1 < self.partitions else self.slots
+        return self.starts[number], end
 
     def on(self, sites: Sequence[int]) -> PartitionMap:
         """The same partitions on these sites."""
@@ -327,13 +328,22 @@ def intersect(
 def subtract(
     left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    """What of the first list of ranges is not in the second."""
-    result = list(left)
-    for c, d in right:
-        result = [
-            piece
-            for a, b in result
-            for piece in ((a, min(b, c)), (max(a, d), b))
-            if piece[0] < piece[1]
-        ]
-    return sorted(result)
+    """What of the first list of ranges is not in the second.
+
+    >>> subtract([(0, 4), (6, 9)], [(1, 2), (3, 7)])
+    [(0, 1), (2, 3), (7, 9)]
+    """
+    result = []
+    gone, other = sorted(right), 0
+    for a, b in sorted(left):
+        while other < len(gone) and gone[other][1] <= a:
+            other += 1
+        at = other
+        while at < len(gone) and gone[at][0] < b:
+            if a < gone[at][0]:
+                result.append((a, gone[at][0]))
+            a = max(a, gone[at][1])
+            at += 1
+        if a < b:
+            result.append((a, b))
+    return result

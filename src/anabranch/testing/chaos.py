@@ -186,12 +186,11 @@ def run_seed(
 
 
 def _count(counts: Counter[str], trial: Trial, outcome: Outcome) -> None:
-    """Adds what the controller did, and what the trial itself did, to what the disturbances did."""
+    """Adds what was decided, and what the trial itself did, to what the disturbances did."""
     for decision in outcome.history:
-        stays = decision["kind"] == "move" and decision["source"] == decision["target"]
-        if decision["accepted"] and not stays:
+        if decision["accepted"]:
             counts[f"{decision['kind']}s"] += 1
-            counts["by_controller"] += decision["cause"] not in ("asked for", "pinned")
+            counts["by_controller"] += decision["origin"] == "controller"
     counts["crashes"] += outcome.crashes
     counts["restarts"] += len(trial.legs) - 1
     counts["epochs"] += len(outcome.manifests)

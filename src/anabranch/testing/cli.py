@@ -32,7 +32,8 @@ def show_chaos(seeds: str, as_json: bool, quiet: bool) -> bool:
                 print(
                     f"\n{report.failure}\n", file=sys.stderr if as_json else sys.stdout, flush=True
                 )
-            steps.begin(f"[red]{failed} failed" if failed else "")
+            if steps.done + 1 < len(asked):
+                steps.begin(f"{failed} failed" if failed else "")
 
         report = run_seeds(asked, tell)
     if as_json:

@@ -2,7 +2,8 @@
 
 Each takes a `Meddling` and does one thing at random, or nothing where it does not apply; none may change a
 result. To add a kind, write such a function and put it into `DISTURBANCES`: every chaos seed draws some of
-them. What it did it counts under a name of its own, which the report of `anabranch chaos` then has.
+them. What the run's history does not have it counts under a name of its own, which the report of `anabranch
+chaos` then has.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from anabranch.adapt.actions import Condense, Scatter
@@ -46,11 +46,8 @@ class Meddling:
         return [start for start in self.run.partition_map(home).starts if start not in pinned]
 
     def give(self, home: str, after: PartitionMap) -> None:
-        """Gives an exchange another map, and counts the partitions of which something moves."""
-        slots = np.arange(after.slots)
-        moved = self.run.partition_map(home).site_of(slots) != after.site_of(slots)
+        """Gives an exchange another map; what moves by it is in the history."""
         self.run.repartition(home, after)
-        self.counts["moves"] += int(np.logical_or.reduceat(moved, np.asarray(after.starts)).sum())
 
     def full_slots(self, home: str) -> list[int]:
         """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
@@ -174,7 +171,6 @@ def condense(it: Meddling) -> None:
             Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
         ]
         it.run._request(actions)
-        it.counts["condensed"] += len(actions)
 
 
 def spread_out(it: Meddling) -> None:
@@ -186,7 +182,6 @@ def spread_out(it: Meddling) -> None:
         slot = it.draw.choice(full)
         if slot < scatterable[home]:
             it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
-            it.counts["scattered"] += 1
 
 
 HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)

@@ -23,7 +23,7 @@ from anabranch.adapt.actions import Move
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
 
-FETCHING, PAUSED = PHASES = ("fetching", "paused")
+FETCHING, PAUSED = "fetching", "paused"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class MoveProtocol:
     """Whether the new site fetches once before the pause, which makes it short. Flux pauses first."""
 
     def handle(self, event: Event) -> list[Instruction]:
-        """The one place where moves change their phase."""
+        """The one place where moves change their phase; `reconcile` can only end them."""
         if isinstance(event, MoveAccepted):
             return self._begin(event)
         if isinstance(event, StateArrived):
@@ -123,8 +123,7 @@ class MoveProtocol:
         return [order for known in list(self.moving.values()) for order in self._lose(known, event)]
 
     def _begin(self, event: MoveAccepted) -> list[Instruction]:
-        if event.move.subject in self.moving:
-            raise RunError(f"Partition {event.move.subject} is being moved already.")
+        self.require_at_rest(event.move.subject)
         if not event.far:
             return [Install(event.move, event.now)]
         known = Moving(event.move, FETCHING, event.now)
@@ -152,13 +151,25 @@ class MoveProtocol:
             return [Install(known.move, known.since)]
         return []
 
-    def reconcile(self, maps: Mapping[str, PartitionMap]) -> None:
+    def reconcile(self, maps: Mapping[str, PartitionMap]) -> list[Abandon]:
         """Gives up moves of partitions that others have moved or cut meanwhile."""
+        found = []
         for subject, known in list(self.moving.items()):
             home = maps[subject[0]]
             number = home.partition_at(subject[1])
             if home.starts[number] != subject[1] or home.sites[number] != known.move.source:
                 del self.moving[subject]
+                found.append(Abandon(known.move, "it was moved or cut in another way"))
+        return found
+
+    def require_at_rest(self, subject: tuple[str, int]) -> None:
+        """Raises RunError if a partition is being moved."""
+        if subject in self.moving:
+            home, start = subject
+            raise RunError(
+                f"Partition {start} of '{home}' is on its way to site {self.moving[subject].move.target}: "
+                "ask again when it is there, after an epoch or two."
+            )
 
     @property
     def paused(self) -> set[tuple[str, int]]:
