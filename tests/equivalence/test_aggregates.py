@@ -139,13 +139,13 @@ def few_rows(draw: Any) -> tuple[Case, Trial]:
 
 
 @given(cases())
-@examples(200)
+@examples(180)
 def test_random_query_sets(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 
 
 @given(few_rows())
-@examples(100)
+@examples(80)
 def test_few_rows(drawn: tuple[Case, Trial]) -> None:
     run(*drawn)
 
@@ -153,7 +153,7 @@ def test_few_rows(drawn: tuple[Case, Trial]) -> None:
 @pytest.mark.parametrize("kind", ["index", "tumble", "hop", "session", "rows", "update", "history"])
 def test_one_operator(kind: str) -> None:
     @given(focused(kind))
-    @examples(40)
+    @examples(36)
     def examine(drawn: tuple[Case, Trial]) -> None:
         run(*drawn)
 

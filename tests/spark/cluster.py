@@ -19,7 +19,7 @@ from anabranch import Session
 from anabranch.engine.local import local_spark
 
 SITES = 3
-AWAY = 3
+AWAY = 2
 """Epochs for which nothing replaces what was killed."""
 
 

@@ -201,6 +201,10 @@ class TestBalanceFlow:
         self, quick: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def run(spark: object, scenario: Scenario, mode: str, data: Input) -> Course:
+            if mode == "in turn":
+                each = range(data.epochs)
+                ms, moved = [1200.0 if n % 2 else 1000.0 for n in each], [8 * (n % 2) for n in each]
+                return Course([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
             settled = {"static": 2000.0, "adaptive": 1000.0, "ideal": 900.0}[mode]
             trouble = bool(scenario.slow) or scenario.keys != "uniform"
             ms = [9000.0, 1000.0, 1000.0, 1000.0, 2000.0]
@@ -214,6 +218,7 @@ class TestBalanceFlow:
         monkeypatch.setattr(balance, "run_one", run)
         monkeypatch.setattr(balance, "ROWS", 2000)
         monkeypatch.setattr(balance, "QUICK_ROWS", 2000)
+        monkeypatch.setattr(balance, "MOVE_ROWS", 20)
         monkeypatch.setattr(local, "local_spark", lambda master: SimpleNamespace(stop=lambda: None))
         heard: list[tuple[int, int]] = []
         steps = Steps(lambda what, done, total: heard.append((done, total)))
@@ -224,7 +229,7 @@ class TestBalanceFlow:
         assert found["one_slow"]["adaptive_over_ideal"] == 0.9
         assert found["idle_cost"] == 0.0
         assert found["move_p99_ratio"] == 1.2
-        assert found["moves"]["epochs"] == len(balance.SCENARIOS)
+        assert found["moves"]["moving"]["epochs"] == (4 if quick else 100)
         show(result, Console(quiet=True))
 
 

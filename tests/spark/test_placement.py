@@ -14,7 +14,7 @@ from anabranch import Session
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 
-ROWS, KILL_AT = 150_000, 18
+ROWS, KILL_AT = 110_000, 10
 
 
 def test_sites_keep_their_executors_and_survive_the_loss_of_one(tmp_path: Path) -> None:

@@ -177,7 +177,11 @@ def _balance(figures: dict[str, Any]) -> Iterator[str]:
     pairs = ", ".join(f"{cost:+.1%}" for cost in figures["idle"]["by_pairs"])
     yield f"nothing wrong, adaptive against static by pairs of runs: {pairs}"
     moves = figures["moves"]
-    yield f"{moves['epochs']} epochs under a new map, {moves['steady']} calm ones"
+    moving, steady = moves["moving"], moves["steady"]
+    yield (
+        f"{moves['partitions']:,} moves in turn: epochs with moves {moving['p50_ms']} ms, p99 "
+        f"{moving['p99_ms']}; those between them {steady['p50_ms']}, p99 {steady['p99_ms']}"
+    )
 
 
 def _skew(figures: dict[str, Any]) -> Iterator[str]:

@@ -26,7 +26,15 @@ import polars as pl
 from anabranch.errors import SettingsError
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chooser import Chooser, SeededChooser
-from anabranch.testing.disturbances import BY_MAP, DISTURBANCES, HOLDING, MOST_SITES, Meddler
+from anabranch.testing.disturbances import (
+    BY_MAP,
+    DISTURBANCES,
+    HOLDING,
+    MOST_SITES,
+    OFTEN,
+    SELDOM,
+    Meddler,
+)
 from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.joins import draw_join_case
@@ -96,7 +104,7 @@ def draw_seed(
     """The case of a seed, and how it is to be run; what happens is counted."""
     chooser = SeededChooser(seed)
     drawn = draw_join_case(chooser) if chooser.flag() else draw_case(chooser)
-    case = recut(chooser, drawn, chooser.integer(3, 12))
+    case = recut(chooser, drawn, chooser.integer(4, 16))
     trial = draw_trial(chooser, case.epochs, sites)
     # Some kinds for each seed: with all of them, none would come often enough in a row
     by_map = chooser.flag()
@@ -110,7 +118,8 @@ def draw_seed(
         kinds += HOLDING
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
-    meddler = Meddler(seed, kinds, Counter() if counts is None else counts)
+    chance = chooser.choice([OFTEN, SELDOM])
+    meddler = Meddler(seed, kinds, Counter() if counts is None else counts, chance)
     return case, replace(
         trial,
         legs=legs,
@@ -137,7 +146,7 @@ def recut(chooser: Chooser, case: Case, epochs: int) -> Case:
 def _legs(chooser: Chooser, epochs: int, sites: Sequence[int]) -> tuple[Leg, ...]:
     """Crashes and stops, each in the epoch of the one before or a later one."""
     legs, at = [], 0
-    for _ in range(chooser.choice([0, 1, 2, 3])):
+    for _ in range(chooser.choice([1, 0, 0, 3])):
         at = chooser.integer(at, epochs)
         legs.append(Leg(chooser.choice(sites), chooser.choice([*STEPS, "stop"]), at))
     return (*legs, Leg(chooser.choice(sites)))

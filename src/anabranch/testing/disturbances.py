@@ -22,9 +22,10 @@ from anabranch.routing.partition_map import PartitionMap
 from anabranch.testing.trial import Scene
 
 MOST_SITES = 7
-CHANCES = {"begin": 0.8}
-"""How likely something happens at a step."""
+OFTEN, SELDOM = 0.8, 0.25
+"""How likely something happens when an epoch begins; seldom enough, and the controller acts between."""
 OTHERWISE = 0.15
+"""The same at other steps."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,14 @@ def resize(it: Meddling) -> None:
         it.counts["site_changes"] += 1
 
 
+def release(it: Meddling) -> None:
+    """An exchange whose map was made by hand goes back to the controller."""
+    homes = sorted(it.run._steering.by_hand)
+    if homes:
+        it.run.release(it.draw.choice(homes))
+        it.counts["releases"] += 1
+
+
 def pause(it: Meddling) -> None:
     """The rows of a partition are to wait."""
     home = it.home()
@@ -186,8 +195,8 @@ def spread_out(it: Meddling) -> None:
 
 HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)
 """Those after which rows wait before an exchange, so that results come in later epochs."""
-BY_MAP: tuple[Disturbance, ...] = (move_many, split, merge, scatter)
-"""Those that give an exchange another map, with which it is out of the controller's hands."""
+BY_MAP: tuple[Disturbance, ...] = (move_many, split, merge, scatter, release)
+"""Those that give an exchange another map, with which it is out of the controller's hands; and back."""
 DISTURBANCES: tuple[Disturbance, ...] = (
     *BY_MAP, move, pin, unpin, rebalance, resize, condense, spread_out, spread_out,
 )  # fmt: skip
@@ -200,11 +209,13 @@ class Meddler:
     seed: int
     kinds: Sequence[Disturbance]
     counts: Counter[str]
+    chance: float = OFTEN
 
     def __call__(self, scene: Scene) -> None:
         # Of its own for every step, so that one choice less in an epoch does not change all others
         draw = random.Random(f"{self.seed} {scene.epoch} {scene.step}")
-        if not self.kinds or draw.random() > CHANCES.get(scene.step, OTHERWISE):
+        chance = self.chance if scene.step == "begin" else OTHERWISE * self.chance
+        if not self.kinds or draw.random() > chance:
             return
         for _ in range(draw.choice([1, 1, 2, 3])):
             draw.choice(self.kinds)(Meddling(scene.run, draw, self.counts))
