@@ -28,7 +28,8 @@ def test_killed_at_every_step(tmp_path: Path) -> None:
     assert all(len(rows) > 50 for rows in crashing.truth.results.values())
 
 
-@pytest.mark.parametrize("seed", [52, pytest.param(53, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [52, 53])
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES, options=JOINS), kills=5)
 

@@ -64,6 +64,7 @@ def kill_a_worker(epochs: set[int], killed: list[int]) -> Meddler:
     return kill
 
 
+@pytest.mark.soak
 def test_python_workers_are_killed(tmp_path: Path) -> None:
     """With Spark's usual number of tries for a task, the run does not even stop."""
     crashing = Crashing(tmp_path, seed=41, files=3, engine="local[2,4]", options={"naps": NAP})
