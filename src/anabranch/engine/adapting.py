@@ -37,7 +37,7 @@ from anabranch.engine.history import BY_HAND, CONTROLLER, SITES, Decision, round
 from anabranch.engine.hot import HotSlots
 from anabranch.engine.moves import resumed
 from anabranch.engine.pins import Pins
-from anabranch.engine.sampling import sample
+from anabranch.engine.sampling import sample, state_bytes
 from anabranch.engine.skew_buffer import SkewBuffer
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import PartitionMap
@@ -314,7 +314,7 @@ class Adaptation:
         view = level.collector.view(
             Standing(
                 own,
-                {home: self._bytes(home, own[home], segments) for home in own},
+                {home: state_bytes(self._plan, home, own[home], segments) for home in own},
                 stay,
                 self.alive,
                 self.memory,
@@ -332,22 +332,6 @@ class Adaptation:
                 decision.after = level.imbalance
             level.open = []
         return view
-
-    def _bytes(
-        self, home: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
-    ) -> np.ndarray:
-        """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
-        steps = np.zeros(known.slots + 1)
-        for name, subquery in self._plan.subqueries.items():
-            if subquery.home == home:
-                for ref in segments.get(name, ()):
-                    first, end = np.asarray(ref.live).reshape(-1, 2).T
-                    density = ref.bytes / max(1, int((end - first).sum()))
-                    steps[first] += density
-                    steps[end] -= density
-        found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
-        found[found < 0] = 0.0
-        return found
 
     def _record(
         self, level: _Level, epoch: int, verdicts: Sequence[Verdict], seconds: float,

@@ -1,13 +1,16 @@
-"""From the reports of an epoch to the controller's samples, one for each level."""
+"""What the controller gets to see: samples of each level from the reports of an epoch, bytes of state."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.engine.epoch import Counts, EpochReport, Orders
+from anabranch.plan.subquery import Plan
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.segment import SegmentRef
 
 
 def sample(orders: Orders, report: EpochReport, number: int, homes: Sequence[str]) -> Sample | None:
@@ -52,3 +55,20 @@ def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, 
         peaks = np.where(same, peaks + peak, np.where(larger, peak, peaks))
         slots, most = np.where(larger, at, slots), np.maximum(most, peak)
     return rows, peaks, slots
+
+
+def state_bytes(
+    plan: Plan, home: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
+) -> np.ndarray:
+    """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
+    steps = np.zeros(known.slots + 1)
+    for name, subquery in plan.subqueries.items():
+        if subquery.home == home:
+            for ref in segments.get(name, ()):
+                first, end = np.asarray(ref.live).reshape(-1, 2).T
+                density = ref.bytes / max(1, int((end - first).sum()))
+                steps[first] += density
+                steps[end] -= density
+    found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
+    found[found < 0] = 0.0
+    return found
