@@ -63,7 +63,7 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
         lay_grids,
         split_aggregates,
         gather_results,
-    ],  # fmt: skip
+    ],
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.language.aggregate import count
-from anabranch.language.builder import Key, On, Query
+from anabranch.language.builder import On, Query
 from anabranch.language.join import JOINS
 from anabranch.testing.cases import (
     CLOCKS,

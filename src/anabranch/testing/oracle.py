@@ -19,10 +19,10 @@ True
 {'rows': 1}
 >>> assert_same_rows(run.results("flows"), oracle.expected("flows"))
 
-The rule: a row is late if its time is below the watermark at the start of its epoch. The watermark after
-an epoch is the least, over the streams that meet in the query set, of the newest time seen minus the
-lateness; it never goes back, and there is none before every one of those streams has had a row. At the
-end of all streams it passes everything.
+The rule: a row is late if, at the start of its epoch, its time is below the newest of its stream minus the
+lateness. The watermark after an epoch is the least of that over the streams that meet in the query set;
+it never goes back, and there is none before every one of those streams has had a row. At the end of all
+streams it passes everything.
 """
 
 from __future__ import annotations
@@ -173,7 +173,9 @@ class Oracle:
             for name in component:
                 rows = self._rows(name, epoch)
                 times = self._times(name, rows)
-                on_time = times >= (watermark if watermark is not None else -END_OF_TIME)
+                before = newest.get(name)
+                earliest = -END_OF_TIME if before is None else before - self._lateness.get(name, 0)
+                on_time = times >= earliest
                 self.late[name] += rows.height - int(on_time.sum())
                 number = pl.int_range(rows.height, eager=True) + arrivals[name, epoch]
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))
