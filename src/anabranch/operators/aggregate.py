@@ -49,7 +49,7 @@ class WindowedAggregate(OneInput):
     def __init__(self, node: Aggregate, marked: bool = False) -> None:
         self.node = node
         self.marked = marked
-        self.partials = partials_for(node.aggregates)
+        self.partials = partials_for(node.aggregates, node.input.schema)
         self.keys = [key.name for key in node.keys]
         self.grouping = [DUE, *self.keys]
         match node.window:

@@ -81,4 +81,4 @@ def reads_of(node: Aggregate | History) -> set[str]:
 
 def needs_order(node: Aggregate | History) -> bool:
     """Whether the operator depends on the order of rows beyond their time."""
-    return needs_merger(node) or ordered_by_time(partials_for(node.aggregates))
+    return needs_merger(node) or ordered_by_time(partials_for(node.aggregates, node.input.schema))
