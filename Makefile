@@ -15,7 +15,9 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 
 # More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
-PYTEST = $(WITH_JAVA) $(VENV)/bin/python -m pytest --durations=15
+# Tests run in as many processes as there are cores; those that share a Spark session stay together.
+PYTEST = $(WITH_JAVA) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadgroup
+JOBS ?= auto
 
 .PHONY: help setup java demo test test-all check bench figures docs clean
 

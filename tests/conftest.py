@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 # Spark and its workers, also those of child processes, listen on loopback only
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Several processes share the cores, so Polars is not to take all of them in each
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent / "chaos"))
 
 # The same cases every time; `make test-all` draws others (`--hypothesis-profile=random`)

@@ -94,7 +94,7 @@ def test_one_kind(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "shape",
-    ["windows", "history", "updates", "chain", "three", "tower", "above", "theta", "last rows"],
+    ["windows", "history", "chain", "three", "tower", "above", "theta", "last rows"],
 )
 def test_one_shape(shape: str) -> None:
     @given(cases(shapes=(shape,)))

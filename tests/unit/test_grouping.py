@@ -74,7 +74,8 @@ def test_partials_of_colliding_groups(keys: list[tuple[Any, ...]], locators: int
             sum_("v").alias("s"),
             max_("v").alias("m"),
             count_distinct("v").alias("d"),
-        ]
+        ],
+        frame.schema,
     )
     names = {partial.argument for partial in partials if partial.argument}
     rows = frame.with_columns(pl.col("v").alias(name) for name in names)
@@ -107,7 +108,7 @@ def test_lists_of_strings_from_several_chunks() -> None:
             "__p0": pl.Series([["x", "y"], [], []], dtype=pl.List(pl.String)),
         }
     )
-    partials = partials_for([count_distinct("t").alias("d")])
+    partials = partials_for([count_distinct("t").alias("d")], whole.schema)
     state = pl.from_arrow(whole.to_arrow(compat_level=pl.CompatLevel.newest()))
     assert isinstance(state, pl.DataFrame)
     parts = pl.concat([state.slice(1), state.slice(1)], rechunk=False)

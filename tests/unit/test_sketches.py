@@ -15,7 +15,7 @@ from anabranch.state.segment import LOCATOR
 
 def value_of(call: AggregateCall, *parts: pl.Series) -> float | int | None:
     """The aggregate over one group whose rows come in parts, each part reduced by itself first."""
-    (partial,) = partials = partials_for([call.alias("value")])
+    (partial,) = partials = partials_for([call.alias("value")], pl.Schema())
     assert partial.argument
     reduced = []
     for part in parts:

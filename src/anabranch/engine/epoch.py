@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from anabranch.operators.base import END_OF_TIME
-from anabranch.plan.subquery import Plan
+from anabranch.plan.subquery import Plan, StreamPlan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.holdback import Holds, least
 from anabranch.routing.partition_map import PartitionMap
@@ -241,6 +241,19 @@ def newest_times(
             if report.newest is not None:
                 newest[name] = report.newest if known is None else max(known, report.newest)
     return newest
+
+
+def earliest_on_time(orders: Orders, stream: StreamPlan) -> int | None:
+    """The least time that a row of a stream may have in an epoch without being late.
+
+    That is the stream's own matter, whatever it is joined with: its newest time less its lateness. Only where
+    the streams it meets went on without it, because it was idle, have its rows to be as new as theirs.
+    """
+    newest, watermark = orders.newest[stream.name], orders.watermarks[stream.component]
+    if newest is None:
+        return watermark
+    earliest = newest - stream.lateness
+    return earliest if watermark is None else max(earliest, watermark)
 
 
 def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, int | None]:

@@ -14,7 +14,9 @@ from anabranch.engine.epoch import Counts, Orders, SiteReport, SplitReport, Word
 from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError
 from anabranch.language.expression import Named
+from anabranch.language.updates import GONE
 from anabranch.operators.base import Operator, Spread
+from anabranch.operators.changes import MARK, settled
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
@@ -65,7 +67,7 @@ class Outbox:
     def _intake(
         self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
     ) -> pl.DataFrame:
-        stepped = apply(path.steps, rows)
+        stepped = settled(apply(path.steps, rows))
         if SEQ in subquery.columns[path.input] and SEQ not in stepped.columns:
             # Results of another subquery have no arrival order: equal times are told apart by content
             known = [
@@ -247,7 +249,10 @@ def write_results(
 ) -> None:
     """Writes the rows that leave to sinks from here."""
     for number, (output, path) in enumerate(orders.plan.leaving(origin)):
-        leaving = apply(path.steps, rows).select(output.schema.names())
+        leaving = settled(apply(path.steps, rows))
+        if output.marked:
+            leaving = leaving.rename({MARK: GONE})
+        leaving = leaving.select(output.schema.names())
         query = output.query
         report.result_rows[query] = report.result_rows.get(query, 0) + leaving.height
         if leaving.height and query in orders.results:

@@ -9,7 +9,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from anabranch.engine.epoch import Fault, Orders, SplitReport, StreamReport, Word
+from anabranch.engine.epoch import (
+    Fault,
+    Orders,
+    SplitReport,
+    StreamReport,
+    Word,
+    earliest_on_time,
+)
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
@@ -121,12 +128,12 @@ def _take(
     newest = times.max()
     assert isinstance(newest, int)
     seen.newest = newest if seen.newest is None else max(seen.newest, newest)
-    watermark = orders.watermarks[plan.component]
+    earliest = earliest_on_time(orders, plan)
     oldest = times.min()
     assert isinstance(oldest, int)
-    if watermark is None or oldest >= watermark:
+    if earliest is None or oldest >= earliest:
         return rows
-    late = times < watermark
+    late = times < earliest
     seen.late += int(late.sum())
     if rules.late == "dead-letter":
         part = f"{task:04d}-{piece.ordinal}-{reading.first_row}"

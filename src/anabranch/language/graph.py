@@ -25,6 +25,7 @@ from anabranch.language.node import (
     require_boolean,
     require_distinct,
 )
+from anabranch.language.updates import Updates, refuse_updates
 from anabranch.language.window import (
     END,
     LONGEST,
@@ -51,6 +52,8 @@ class Filter(Node):
         require_boolean(self.predicate, self.input.schema, "WHERE")
         object.__setattr__(self, "schema", self.input.schema)
         object.__setattr__(self, "ordered", self.input.ordered)
+        if self.input.updates:
+            object.__setattr__(self, "updates", self.input.updates.where([self.predicate]))
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -78,6 +81,8 @@ class Branch(Node):
             require_boolean(predicate, self.input.schema, "case filter")
         object.__setattr__(self, "schema", self.input.schema)
         object.__setattr__(self, "ordered", self.input.ordered)
+        if self.input.updates:
+            object.__setattr__(self, "updates", self.input.updates.where(self.predicates))
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -106,6 +111,8 @@ class Project(Node):
         }
         object.__setattr__(self, "schema", pl.Schema(types))
         object.__setattr__(self, "ordered", self._trace())
+        if self.input.updates:
+            object.__setattr__(self, "updates", self.input.updates.select(self.columns))
 
     def _trace(self) -> Ordered | None:
         """The ordered attribute survives as itself, in 64 bits, or scaled down as `time // 60`."""
@@ -150,6 +157,8 @@ class Union(Node):
     def __post_init__(self) -> None:
         first = self.parts[0]
         refuse_unlike([part.schema for part in self.parts], sql=False)
+        for part in self.parts:
+            refuse_updates("A union", part.updates)
         object.__setattr__(self, "schema", first.schema)
         object.__setattr__(self, "ordered", self._merge())
 
@@ -190,18 +199,20 @@ class Aggregate(Node):
                 f"emit='update' is not available for {self.window} windows: "
                 "their results are known only when they close."
             )
+        refuse_updates("An aggregate", self.input.updates)
         if isinstance(self.window, Everything) and self.emit == "final":
             if self.input.ordered is None:
                 raise LanguageError(
                     "This aggregate has no window, for its input has no ordered attribute any more: a full "
-                    "join loses it, and so do a select without it and emit='update'."
+                    "join loses it, and so does a select without it."
                 )
             stamps = self.input.ordered.timestamps
             raise LanguageError(
                 "This aggregate has no window, so it would never be final and its state would grow "
                 "for ever: group by a window of the ordered attribute ("
-                f"{'tumble of 1 minute' if stamps else 'time // 60, tumble'}, hop, session, rows), "
-                "or ask for emit='update' with allow_unbounded_state=True."
+                f"{'tumble of 1 minute' if stamps else 'time // 60, tumble'}, hop, session, rows). "
+                "If only a sink reads it, emit='update' with allow_unbounded_state=True gives groups "
+                "again whenever they change."
             )
         for named in self.aggregates:
             if named.call.function in ("first", "last") and self.input.ordered is None:
@@ -220,6 +231,9 @@ class Aggregate(Node):
         )
         object.__setattr__(self, "schema", pl.Schema(types))
         object.__setattr__(self, "ordered", self._order())
+        if self.emit == "update":
+            keys = {*self._window_types(), *(key.name for key in self.keys)}
+            object.__setattr__(self, "updates", Updates(frozenset(keys)))
 
     def _window_types(self) -> dict[str, pl.DataType]:
         if isinstance(self.window, Everything):
@@ -281,6 +295,7 @@ class History(Node):
     def __post_init__(self) -> None:
         if self.rows < 1:
             raise LanguageError(f"A history needs at least 1 row, not {self.rows}.")
+        refuse_updates("A history", self.input.updates)
         if self.input.ordered is None:
             raise LanguageError("A history needs the ordered attribute of its input.")
         types = _group_types(self.keys, self.aggregates, self.input.schema)

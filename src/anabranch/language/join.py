@@ -20,6 +20,7 @@ from anabranch.language.node import (
     require_boolean,
     require_distinct,
 )
+from anabranch.language.updates import refuse_updates
 
 JOINS = ("inner", "left", "right", "full", "semi", "anti")
 FILTERING = ("semi", "anti")
@@ -51,6 +52,8 @@ class Join(Node):
     def __post_init__(self) -> None:
         if self.kind not in JOINS:
             raise LanguageError(f"A join is '{self.kind}'; expected one of {', '.join(JOINS)}.")
+        for part in self.parts:
+            refuse_updates("A join", part.updates)
         self._check_keys()
         object.__setattr__(self, "keys", self._comparable_keys())
         names = [name for known in self.names for name in known.values()]

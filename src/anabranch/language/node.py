@@ -14,6 +14,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Expression, type_of
+from anabranch.language.updates import Updates
 
 Steps = tuple[tuple[str, int], ...]
 """What is done to a time, one after another: `+`, `*` or `//` with a number."""
@@ -117,6 +118,8 @@ class Node:
 
     schema: pl.Schema
     ordered: Ordered | None
+    updates: Updates | None = None
+    """What is known of its rows if they replace earlier ones."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -18,7 +18,7 @@ what can be written instead (`sql_refuse.py`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -78,13 +78,15 @@ class _Reader:
         """The reader that knows the names of WITH too."""
         refuse_clauses(tree.args["with_"], self.scope, ("expressions",))
         reader = _Reader(self.scope, dict(self.known), self.emit)
+        settled = _read_for_good(tree)
         for cte in tree.ctes:
             if cte.args["alias"].args.get("columns"):
                 raise self.scope.error(
                     f"'{cte.alias}' cannot name its columns in WITH: name them with AS in the SELECT.",
                     cte,
                 )
-            reader.known[cte.alias] = reader.query(cte.this)
+            emit = "final" if cte.alias in settled else self.emit
+            reader.known[cte.alias] = replace(reader, emit=emit).query(cte.this)
         return reader
 
     def _select(self, tree: exp.Select) -> Query:
@@ -93,7 +95,9 @@ class _Reader:
         where = tree.args.get("where")
         if where:
             self._check_where(where)
-        source = From(self, conjuncts(where and where.this))
+        # What is aggregated or joined must be final; the outermost aggregate is what is emitted
+        below = replace(self, emit="final") if _needs_rows_for_good(tree) else self
+        source = From(below, conjuncts(where and where.this))
         source.read(tree)
         query, scope = source.query, source.scope
         with scope.placed(where or tree):
@@ -116,3 +120,26 @@ class _Reader:
             raise self.scope.error(
                 "OVER in WHERE: name the value in a sub-query and filter there with WHERE.", over
             )
+
+
+def _needs_rows_for_good(tree: exp.Select) -> bool:
+    """Whether a SELECT does more to its rows than look at each alone."""
+    if tree.args.get("group") or tree.args.get("having") or tree.args.get("joins"):
+        return True
+    return any(
+        aggregates_in(item) or item.find(exp.Window) is not None for item in tree.expressions
+    )
+
+
+def _read_for_good(tree: exp.Query) -> set[str]:
+    """The names, of WITH or others, that such a SELECT reads, directly or through names of WITH."""
+    names = {
+        table.name
+        for select in tree.find_all(exp.Select)
+        if _needs_rows_for_good(select)
+        for table in select.find_all(exp.Table)
+    }
+    for cte in reversed(tree.ctes):
+        if cte.alias in names:
+            names |= {table.name for table in cte.this.find_all(exp.Table)}
+    return names

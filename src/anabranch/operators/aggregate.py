@@ -26,6 +26,7 @@ from anabranch.operators.base import (
     salted,
     time_of,
 )
+from anabranch.operators.changes import PAIR, paired
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
@@ -45,9 +46,10 @@ class WindowedAggregate(OneInput):
 
     combines = True
 
-    def __init__(self, node: Aggregate) -> None:
+    def __init__(self, node: Aggregate, marked: bool = False) -> None:
         self.node = node
-        self.partials = partials_for(node.aggregates)
+        self.marked = marked
+        self.partials = partials_for(node.aggregates, node.input.schema)
         self.keys = [key.name for key in node.keys]
         self.grouping = [DUE, *self.keys]
         match node.window:
@@ -118,14 +120,19 @@ class WindowedAggregate(OneInput):
     def _update(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         if delta is None:
             return self._results([])
-        known = state.probe(OPEN, distinct(delta[LOCATOR].to_numpy()), moment.before)
-        merged = self.compact(OPEN, pl.concat([delta, *known])) if known else delta
+        kept = state.probe(OPEN, distinct(delta[LOCATOR].to_numpy()), moment.before)
+        merged = self.compact(OPEN, pl.concat([delta, *kept])) if kept else delta
         # A locator may bring a stranger along: only groups of this epoch have changed
         changed = merged.join(delta.select(self.grouping), on=self.grouping, how="semi",
-                              nulls_equal=True) if known else merged  # fmt: skip
+                              nulls_equal=True) if kept else merged  # fmt: skip
         open_still = delta if moment.after is None else delta.filter(pl.col(DUE) > moment.after)
         self._keep(open_still, state)
-        return self._finish(changed)
+        if not self.marked:
+            return self._finish(changed)
+        before = self.compact(OPEN, pl.concat(kept)) if kept else delta.clear()
+        numbered = changed.select(self.grouping).with_row_index(PAIR)
+        replaced = before.join(numbered, on=self.grouping, nulls_equal=True, maintain_order="left")
+        return paired(self._finish(changed), self._finish(replaced.drop(PAIR)), replaced[PAIR])
 
     def _hop(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         assert isinstance(self.node.window, Hop)

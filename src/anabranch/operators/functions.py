@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import polars as pl
 
 from anabranch.language.aggregate import NamedAggregate
+from anabranch.language.expression import type_of
+from anabranch.operators.float_sum import FloatSum, Mean
 from anabranch.operators.partials import (
     Bits,
     Count,
     Edge,
     Extreme,
-    Mean,
     Partial,
     Sum,
     Variance,
@@ -28,12 +29,14 @@ KINDS: dict[str, type[Partial]] = {
 }  # fmt: skip
 
 
-def partials_for(aggregates: Sequence[NamedAggregate]) -> list[Partial]:
-    """The partial of each aggregate; functions that read the same values share a column of them."""
+def partials_for(aggregates: Sequence[NamedAggregate], schema: pl.Schema) -> list[Partial]:
+    """The partial of each aggregate over rows of a schema; those that read the same values share a column."""
     partials: list[Partial] = []
     names: dict[tuple[str, object], str] = {}
     for number, named in enumerate(aggregates):
         kind = User if named.call.user else KINDS[named.call.function]
+        if kind is Sum and type_of(named.call.arguments[0], schema, str(named)).is_float():
+            kind = FloatSum
         argument = None
         if named.call.arguments:
             wanted = (str(named.call.arguments[0]), kind.prepare)

@@ -49,7 +49,7 @@ class OrderedAggregate(OneInput):
         self.merge = MERGES[merger]
         self.stamps = node.input.ordered.timestamps
         self.span = NEVER
-        self.partials = partials_for(node.aggregates)
+        self.partials = partials_for(node.aggregates, node.input.schema)
         self.keys = [f"__k{number}" for number in range(len(node.keys))]
         if isinstance(node, History):
             self.rows, self.payload = node.rows, list(node.input.schema)

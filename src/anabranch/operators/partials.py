@@ -176,29 +176,6 @@ class Extreme(Partial):
         return [self._extreme(self.name, rows)]
 
 
-class Mean(Partial):
-    def names(self) -> list[str]:
-        return [f"{self.name}_sum", f"{self.name}_n"]
-
-    def prepare(self, values: pl.Series) -> pl.Series:
-        return values.cast(pl.Float64)
-
-    def update(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        assert self.argument
-        total, number = self.columns
-        return [
-            pl.col(self.argument).sum().alias(total),
-            pl.col(self.argument).count().cast(pl.Int64).alias(number),
-        ]
-
-    def merge(self, rows: pl.DataFrame) -> list[pl.Expr]:
-        return [pl.col(self.columns).sum()]
-
-    def finish(self) -> pl.Expr:
-        total, number = self.columns
-        return pl.when(pl.col(number) > 0).then(pl.col(total) / pl.col(number)).alias(self.name)
-
-
 class Variance(Partial):
     """Count, mean and squared distance from the mean, merged without cancellation (Chan et al.)."""
 

@@ -49,7 +49,7 @@ class SessionAggregate(OneInput):
         self.gap = node.window.gap
         self.span = self.gap
         self.stamps = node.input.ordered.timestamps
-        self.partials = partials_for(node.aggregates)
+        self.partials = partials_for(node.aggregates, node.input.schema)
         self.keys = [key.name for key in node.keys]
 
     def intake(self, rows: pl.DataFrame, spread: Spread, input: int = 0) -> pl.DataFrame:

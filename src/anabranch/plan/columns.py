@@ -5,11 +5,16 @@ from __future__ import annotations
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Aggregate, History, Join
 from anabranch.language.numbered import PLACE, SEEN, Numbered
+from anabranch.language.updates import GONE
+from anabranch.operators.changes import MARK
 from anabranch.operators.functions import ordered_by_time, partials_for
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import needed
 from anabranch.plan.draft import Draft
 from anabranch.plan.subquery import Path, Subquery, needs_merger, steps_of
+
+PASSING = {SEQ, MARK}
+"""Columns of the engine's own, which stateless steps leave as they are."""
 
 
 def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set[str]]]:
@@ -20,7 +25,8 @@ def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set
     read: dict[str, list[set[str]]] = {}
     wanted: dict[str, set[str]] = {}
     for output in draft.outputs:
-        _want(wanted, output.paths, set(output.schema))
+        marks = {MARK} if output.marked else set()
+        _want(wanted, output.paths, set(output.schema) - ({GONE} if marks else set()) | marks)
     for subquery in reversed(list(draft.subqueries.values())):
         reads = _reads(subquery, wanted.get(subquery.name, set()))
         read[subquery.name] = reads
@@ -32,7 +38,7 @@ def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set
 
 def _want(wanted: dict[str, set[str]], paths: tuple[Path, ...], columns: set[str]) -> None:
     for path in paths:
-        found = needed(path.steps, columns - {SEQ}) | (columns & {SEQ})
+        found = needed(path.steps, columns - PASSING) | (columns & PASSING)
         wanted.setdefault(path.origin, set()).update(found)
 
 
@@ -45,7 +51,7 @@ def _reads(subquery: Subquery, above: set[str]) -> list[set[str]]:
         return [times[0] | (above & {*subquery.node.input.schema}), times[1]]
     if isinstance(subquery.node, (Aggregate, History)):
         return [reads_of(subquery.node) | ({SEQ} if needs_order(subquery.node) else set())]
-    return [needed(steps_of(subquery.node), above - {SEQ}) | (above & {SEQ})]
+    return [needed(steps_of(subquery.node), above - PASSING) | (above & PASSING)]
 
 
 def _joined(node: Join, above: set[str]) -> list[set[str]]:
@@ -75,4 +81,4 @@ def reads_of(node: Aggregate | History) -> set[str]:
 
 def needs_order(node: Aggregate | History) -> bool:
     """Whether the operator depends on the order of rows beyond their time."""
-    return needs_merger(node) or ordered_by_time(partials_for(node.aggregates))
+    return needs_merger(node) or ordered_by_time(partials_for(node.aggregates, node.input.schema))

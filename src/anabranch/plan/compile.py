@@ -21,7 +21,7 @@ from anabranch.plan.rules.gather_results import gather_results
 from anabranch.plan.rules.lay_grids import lay_grids
 from anabranch.plan.rules.merge_joins import merge_joins
 from anabranch.plan.rules.number_rows import number_rows
-from anabranch.plan.rules.push_selections import push_selections
+from anabranch.plan.rules.push_selections import push_behind_updates, push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
 from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery, needs_merger
@@ -56,7 +56,14 @@ STRATEGIES: Mapping[str, Collection[Rule]] = {
     # Every site works on the whole query; rows are exchanged before each stateful operator.
     "query": [rule for rule in RULES if rule not in (push_suited, fuse_neighbours)],
     # Every operator, stateless ones too, has sites of its own.
-    "operator": [number_rows, exchange_each, lay_grids, split_aggregates, gather_results],
+    "operator": [
+        push_behind_updates,
+        number_rows,
+        exchange_each,
+        lay_grids,
+        split_aggregates,
+        gather_results,
+    ],
 }
 
 

@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+import polars as pl
+
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import type_of
 from anabranch.language.graph import Branch, Filter, Join, Node, Project, Stream, Union
+from anabranch.language.updates import GONE, check_gone
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
@@ -89,11 +92,17 @@ PLAIN = Aims()
 def draft(queries: Mapping[str, Node]) -> Draft:
     """The plain plan of a query set."""
     drafter = _Drafter()
-    outputs = tuple(
-        Output(name, (Path(drafter.add(node, name)),), node.schema)
-        for name, node in queries.items()
-    )
+    outputs = tuple(_output(name, node, drafter.add(node, name)) for name, node in queries.items())
     return Draft(drafter.subqueries, outputs, queries)
+
+
+def _output(name: str, node: Node, origin: str) -> Output:
+    """All that a query yields; where groups can leave it, with the column that tells."""
+    check_gone(name, node.schema, node.updates)
+    if node.updates is None or not node.updates.leave:
+        return Output(name, (Path(origin),), node.schema)
+    schema = pl.Schema({**node.schema, GONE: pl.Boolean()})
+    return Output(name, (Path(origin),), schema, marked=True)
 
 
 @dataclass

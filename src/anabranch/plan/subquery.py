@@ -29,6 +29,7 @@ from anabranch.language.numbered import Numbered
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
+from anabranch.operators.changes import MARK
 from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.numbering import Numbering
@@ -191,7 +192,7 @@ def operator_of(
         return OrderedAggregate(node, merger)
     if isinstance(node.window, SessionGap):
         return SessionAggregate(node)
-    return WindowedAggregate(node)
+    return WindowedAggregate(node, marked=MARK in (wanted or ()))
 
 
 def steps_of(node: Node) -> tuple[Step, ...]:
@@ -213,6 +214,8 @@ class Output:
     query: str
     paths: tuple[Path, ...]
     schema: pl.Schema
+    marked: bool = False
+    """Whether groups can leave the results: then a column of the schema marks those that do."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.language.aggregate import count
-from anabranch.language.builder import Key, On, Query
+from anabranch.language.builder import On, Query
 from anabranch.language.join import JOINS
 from anabranch.testing.cases import (
     CLOCKS,
@@ -30,7 +30,7 @@ from anabranch.testing.join_conditions import ConditionMaker
 from anabranch.testing.queries import QueryMaker
 
 SHAPES = (
-    "rows", "rows", "windows", "history", "updates", "chain", "three", "tower", "above", "theta",
+    "rows", "rows", "windows", "history", "chain", "three", "tower", "above", "theta",
     "last rows",
 )  # fmt: skip
 PAYLOAD = ("v", "f", "u", "t", "i")
@@ -66,8 +66,6 @@ class JoinMaker:
                 if self.chooser.flag():
                     sides.reverse()
                 return {"past": past, "joined": self.join(sides[0], sides[1], kind)}
-            case "updates":
-                return self._updates(inputs, kind)
             case "chain":
                 return self._chain(inputs)
             case "tower":
@@ -133,16 +131,6 @@ class JoinMaker:
             made.append(rows.group_by(window, *keys).agg(*counted))
         left, right = made[0], made[0] if self.chooser.flag() else made[1]
         return {"windows": left, "joined": self.join(left, right, kind)}
-
-    def _updates(self, inputs: Sequence[Query], kind: str) -> dict[str, Query]:
-        """Values that are sent again with every change, each a row of its own to the join."""
-        rows = self._narrow(inputs[0])
-        keys: list[Key] = ["i", "t"] if self.chooser.flag() else ["i"]
-        if self.chooser.flag():
-            keys.insert(0, self.maker.window(rows, ["index", "tumble"]))
-        counted = [count().alias("v"), *self.maker.aggregates(rows, True)]
-        live = rows.group_by(*keys).agg(*counted, emit="update")
-        return {"live": live, "joined": self.join(live, self._narrow(inputs[-1]), kind)}
 
     def _chain(self, inputs: Sequence[Query]) -> dict[str, Query]:
         """A join with another key over a join, both inner."""

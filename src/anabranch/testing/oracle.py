@@ -19,10 +19,10 @@ True
 {'rows': 1}
 >>> assert_same_rows(run.results("flows"), oracle.expected("flows"))
 
-The rule: a row is late if its time is below the watermark at the start of its epoch. The watermark after
-an epoch is the least, over the streams that meet in the query set, of the newest time seen minus the
-lateness; it never goes back, and there is none before every one of those streams has had a row. At the
-end of all streams it passes everything.
+The rule: a row is late if, at the start of its epoch, its time is below the newest of its stream minus the
+lateness. The watermark after an epoch is the least of that over the streams that meet in the query set;
+it never goes back, and there is none before every one of those streams has had a row. At the end of all
+streams it passes everything.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ import polars as pl
 from anabranch.errors import PlanningError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.graph import Node, Stream, streams_of
+from anabranch.language.updates import GONE
 from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.quantiles import quantile_columns
@@ -120,7 +121,7 @@ class Oracle:
             assert_same_rows(got, expected, quantiles=quantiles, where=f"Query '{query}'")
             return
         by_epoch = self.by_epoch(query)
-        nothing = pl.DataFrame(schema=self._node(query).schema)
+        nothing = pl.DataFrame(schema=self._schema(query))
         for epoch in sorted({*by_epoch, *got}):
             rows = got.get(epoch, nothing)
             if epoch in by_epoch or rows.height:
@@ -131,10 +132,16 @@ class Oracle:
     def _results(self, query: str) -> pl.DataFrame:
         if query not in self._known:
             rows = self.plain(self.sql(query))
-            wanted: dict[str, pl.DataType] = {**self._node(query).schema, EPOCH: pl.Int64()}
+            wanted: dict[str, pl.DataType] = {**self._schema(query), EPOCH: pl.Int64()}
             wanted |= dict.fromkeys(self.quantiles(query), pl.List(pl.Float64))
             self._known[query] = rows.select(pl.col(n).cast(kind) for n, kind in wanted.items())
         return self._known[query]
+
+    def _schema(self, query: str) -> dict[str, pl.DataType]:
+        """The columns of the results, with the one that marks groups that have left, if they can."""
+        node = self._node(query)
+        marked = node.updates is not None and node.updates.leave
+        return {**node.schema, **({GONE: pl.Boolean()} if marked else {})}
 
     def _node(self, query: str) -> Node:
         if query not in self._nodes:
@@ -166,7 +173,9 @@ class Oracle:
             for name in component:
                 rows = self._rows(name, epoch)
                 times = self._times(name, rows)
-                on_time = times >= (watermark if watermark is not None else -END_OF_TIME)
+                before = newest.get(name)
+                earliest = -END_OF_TIME if before is None else before - self._lateness.get(name, 0)
+                on_time = times >= earliest
                 self.late[name] += rows.height - int(on_time.sum())
                 number = pl.int_range(rows.height, eager=True) + arrivals[name, epoch]
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))

@@ -270,7 +270,7 @@ class QueryMaker:
                 changes = self.update(source, in_order=True)
                 queries = {"changes": self.stateless(changes, [])}
                 if chooser.flag(0.3):
-                    queries["recount"] = self.update(changes, in_order=False)
+                    queries["again"] = self.stateless(changes, [])
                 return queries
             case "history":
                 return self._above({"history": self.history(source)}, 1)

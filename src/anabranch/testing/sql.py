@@ -3,8 +3,9 @@
 Every node becomes a table expression with the node's columns and two more: `__epoch`, the epoch in
 which a run emits the row, and `__seq`, its arrival number (NULL for results of another aggregate: which
 of two such rows with the same time comes first is not defined). A window's row is emitted in the epoch
-whose watermark reaches the end of the window, an update in each epoch that changes the group. DuckDB
-compares column names without regard to case. Expressions are in `sql_expression.py`.
+whose watermark reaches the end of the window, an update in each epoch that changes the group. Updates have
+the number of their group, too, and the next epoch that changes it: a group that is not there then has
+left. DuckDB compares column names without regard to case. Expressions are in `sql_expression.py`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from anabranch.language.graph import (
     Stream,
     Union,
 )
+from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
 from anabranch.testing.quantiles import quantile_columns
 from anabranch.testing.sql_expression import (
@@ -57,8 +59,20 @@ class Translator:
     def query(self, node: Node) -> str:
         """The whole query; its columns are the node's, then `__epoch` and `__seq`."""
         last = self._table(node)
+        if node.updates and node.updates.leave:
+            last = self._marked(node, last)
         tables = ",\n".join(self.tables)
         return f"WITH {tables}\nSELECT * FROM {last}"
+
+    def _marked(self, node: Node, last: str) -> str:
+        """Updates, and the last row of each group in the epoch in which it leaves them."""
+        columns = list_of([quote(name) for name in node.schema])
+        return self._add(
+            f"SELECT {columns}, FALSE AS {GONE}, {EPOCH}, {SEQ} FROM {last}\nUNION ALL "
+            f"SELECT {columns}, TRUE, __next, {SEQ} FROM {last} AS seen WHERE __next IS NOT NULL AND NOT "
+            f"EXISTS (SELECT 1 FROM {last} AS later WHERE later.__of = seen.__of "
+            f"AND later.{EPOCH} = seen.__next)"
+        )
 
     def _table(self, node: Node) -> str:
         if id(node) not in self._known:
@@ -98,7 +112,8 @@ class Translator:
                         for c in node.columns
                     ]
                 )
-                return f"SELECT {columns}, {EPOCH}, {SEQ} FROM {self._table(node.input)}"
+                of = ", __of, __next" if node.updates else ""
+                return f"SELECT {columns}, {EPOCH}, {SEQ}{of} FROM {self._table(node.input)}"
             case Union():
                 names = list_of([*(quote(name) for name in node.schema), EPOCH, SEQ])
                 return "\nUNION ALL ".join(
@@ -189,9 +204,12 @@ class Translator:
         changed = self._add(
             f"SELECT DISTINCT __g AS __hg, __w AS __hw, {EPOCH} AS __he FROM {rows}"
         )
+        following = "lead(__he) OVER (PARTITION BY __hg, __hw ORDER BY __he)"
+        changed = self._add(f"SELECT *, {following} AS __hn FROM {changed}")
         return (
-            f"SELECT {list_of(columns)}, __he AS {EPOCH}, NULL AS {SEQ} FROM {changed} "
-            f"JOIN {rows} ON __g = __hg AND __w = __hw AND {EPOCH} <= __he GROUP BY __hg, __hw, __he"
+            f"SELECT {list_of(columns)}, __he AS {EPOCH}, NULL AS {SEQ}, (__hg, __hw) AS __of, "
+            f"__hn AS __next FROM {changed} JOIN {rows} ON __g = __hg AND __w = __hw AND {EPOCH} <= __he "
+            "GROUP BY __hg, __hw, __he, __hn"
         )
 
     def _emitted(self, due: str, ordered: Ordered | None) -> str:

@@ -23,6 +23,18 @@ def push_selections(draft: Draft, aims: Aims) -> Draft:
     return draft
 
 
+def push_behind_updates(draft: Draft, aims: Aims) -> Draft:
+    """The draft without those over results that replace earlier ones.
+
+    A row and the one it replaces must meet the same steps in one place, so that a group that leaves the
+    results is noticed.
+    """
+    for subquery in list(draft.subqueries.values()):
+        if subquery.node.updates and isinstance(subquery.node, (Filter, Branch, Project)):
+            draft = draft.without(subquery.name, _below(draft.subqueries[subquery.name]))
+    return draft
+
+
 def _below(subquery: Subquery) -> Callable[[Path], tuple[Path, ...]]:
     steps = steps_of(subquery.node)
     return lambda path: tuple(path.through(below, *steps) for below in subquery.paths)

@@ -1,0 +1,62 @@
+"""Results that replace earlier ones: what `emit="update"` gives, and what may read it.
+
+An update aggregate gives a group again whenever it changes, so a row stands for its group until the next
+one comes. Steps that look at a row alone may follow. Whatever counts, joins or orders rows would take old
+values for rows of their own and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from anabranch.errors import LanguageError
+from anabranch.language.expression import Column, Expression, Named, columns_of
+
+GONE = "gone"
+"""The column that tells, of results whose groups can leave them, the rows that are there no more."""
+
+
+@dataclass(frozen=True)
+class Updates:
+    """What is known of rows that replace earlier ones."""
+
+    keys: frozenset[str]
+    """The columns that never change for a group."""
+    leave: bool = False
+    """Whether a group can fail a condition that it has met before."""
+
+    def where(self, predicates: Iterable[Expression]) -> Updates:
+        """Behind a filter: what rests on the keys alone holds for a group once and for all."""
+        read = {name for predicate in predicates for name in columns_of(predicate)}
+        return replace(self, leave=self.leave or not read <= self.keys)
+
+    def select(self, columns: Iterable[Named]) -> Updates:
+        """Behind a projection."""
+        kept = {
+            column.name
+            for column in columns
+            if isinstance(column.expression, Column) and column.expression.name in self.keys
+        }
+        return replace(self, keys=frozenset(kept))
+
+
+def refuse_updates(what: str, updates: Updates | None) -> None:
+    """Raises LanguageError if an operator that needs every row for good would read updates."""
+    if updates is None:
+        return
+    raise LanguageError(
+        f"{what} reads results of emit='update'. These come again with every change, so old values would "
+        "be taken as rows. Give the aggregate below a window (time // 60, tumble, hop, session, rows) and "
+        "let it emit its final results; over update results only filters and computed columns can stand, "
+        "on their way to a sink."
+    )
+
+
+def check_gone(name: str, schema: Mapping[str, object], updates: Updates | None) -> None:
+    """Raises LanguageError if results that need the mark have a column of that name already."""
+    if updates is not None and updates.leave and GONE in schema:
+        raise LanguageError(
+            f"Query '{name}': its results get a column '{GONE}' that marks groups which no longer meet "
+            "its conditions, but they have one already. Give that one another name."
+        )
