@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.expression import Column, Expression, Literal, Scalar, lift, when
+from anabranch.language.kinds import EXPECTED, is_supported
 
 FUNCTIONS = (
     "count", "count_distinct", "sum", "min", "max", "avg", "var", "stddev", "bit_or", "bit_and",
@@ -207,7 +208,10 @@ def _column(argument: Expression | str) -> Expression:
 def result_type(call: AggregateCall, argument: pl.DataType | None) -> pl.DataType:
     """The type of an aggregate's values, or a LanguageError if the argument does not fit."""
     if call.user is not None:
-        return pl.Series(pa.array([], call.user.result_type)).dtype
+        kind = pl.Series(pa.array([], call.user.result_type)).dtype
+        if not is_supported(kind):
+            raise LanguageError(f"{call} has results of type {kind}; {EXPECTED}.")
+        return kind
     name = call.function
     if name in ("count", "count_distinct", "approx_distinct"):
         return pl.Int64()
@@ -217,6 +221,8 @@ def result_type(call: AggregateCall, argument: pl.DataType | None) -> pl.DataTyp
         raise LanguageError(f"{call} needs a number, but {call.arguments[0]} is {argument}.")
     if name.startswith("bit_") and not argument.is_integer():
         raise LanguageError(f"{call} needs an integer, but {call.arguments[0]} is {argument}.")
+    if not is_supported(argument) and not isinstance(argument, pl.Duration):
+        raise LanguageError(f"{call} cannot be computed, for {call.arguments[0]} is {argument}.")
     if name in ("avg", "var", "stddev", "approx_quantile"):
         return pl.Float64()
     if name == "sum":

@@ -9,7 +9,8 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import common, decimal_of
-from anabranch.language.tree import TYPES, Column, decimal_name, type_named
+from anabranch.language.kinds import TYPES, decimal_name, type_named
+from anabranch.language.tree import Column
 
 SQL_NAMES = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",

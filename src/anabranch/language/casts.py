@@ -65,6 +65,8 @@ def _read(text: pl.Expr, wanted: pl.DataType, strict: bool) -> pl.Expr:
         return _read_time(plain, strict).cast(pl.Date)
     if isinstance(wanted, pl.Datetime):
         return _read_time(plain, strict).cast(wanted)
+    if wanted == pl.Time:
+        return plain.str.to_time("%H:%M:%S%.f", strict=strict)
     return text.cast(wanted, strict=strict)
 
 

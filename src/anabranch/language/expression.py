@@ -15,12 +15,12 @@ import polars as pl
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.functions import FUNCTIONS
+from anabranch.language.kinds import TYPES, type_named
 from anabranch.language.lowering import columns_of, lower
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
 from anabranch.language.tree import (
     COMPARISONS,
     INFIX,
-    TYPES,
     Call,
     Column,
     Expression,
@@ -30,7 +30,6 @@ from anabranch.language.tree import (
     col,
     lift,
     lit,
-    type_named,
     when,
 )
 

@@ -27,7 +27,8 @@ from anabranch.language.decimals import (
     sum_type,
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
-from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal, type_named
+from anabranch.language.kinds import type_named
+from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal
 from anabranch.language.typed import Typed, typed_constant
 
 GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))

@@ -30,9 +30,9 @@ from anabranch.language.expression import (
     Named,
     type_named,
 )
+from anabranch.language.kinds import suggest_type
 from anabranch.language.text_column import STAR, read_column
 from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
-from anabranch.language.tree import suggest_type
 from anabranch.language.window import duration
 
 _OPERATORS: dict[type[exp.Expr], str] = {

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from anabranch.errors import LanguageError, suggest
+from anabranch.errors import LanguageError
+from anabranch.language.kinds import decimal_name, suggest_type, type_named
 
 _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
@@ -268,48 +269,9 @@ INFIX = {
 
 COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
-TYPES: dict[str, pl.DataType] = {
-    "int8": pl.Int8(), "int16": pl.Int16(), "int32": pl.Int32(), "int64": pl.Int64(),
-    "uint8": pl.UInt8(), "uint16": pl.UInt16(), "uint32": pl.UInt32(), "uint64": pl.UInt64(),
-    "float32": pl.Float32(), "float64": pl.Float64(), "string": pl.String(),
-    "binary": pl.Binary(), "boolean": pl.Boolean(), "date": pl.Date(),
-    "timestamp": pl.Datetime("us"), "integer": pl.Int32(), "int": pl.Int32(), "long": pl.Int64(),
-    "bigint": pl.Int64(), "double": pl.Float64(),
-}  # fmt: skip
-"""The types of columns by name, but for decimals, which `type_named` knows."""
-
-_DECIMAL = re.compile(r"(?:decimal|numeric)(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?")
-
-
-def type_named(name: str) -> pl.DataType | None:
-    """The type of that name; None if there is none. `decimal` alone has 18 digits, 3 after the point.
-
-    >>> type_named("decimal(10, 2)"), type_named("text")
-    (Decimal(precision=10, scale=2), None)
-    """
-    written = _DECIMAL.fullmatch(name)
-    if written is None:
-        return TYPES.get(name)
-    if written[1] is None:
-        return pl.Decimal(18, 3)
-    precision, scale = int(written[1]), int(written[2] or 0)
-    return pl.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
-
 
 def _known_type(name: str) -> str:
     kind = type_named(name)
     if kind is None:
         raise LanguageError(f"There is no type '{name}' to cast to.{suggest_type(name)}")
     return decimal_name(kind) if isinstance(kind, pl.Decimal) else name
-
-
-def decimal_name(kind: pl.Decimal) -> str:
-    """`decimal(10, 2)`."""
-    return f"decimal({kind.precision}, {kind.scale})"
-
-
-def suggest_type(name: str) -> str:
-    """What to say of a type that does not exist."""
-    if name.startswith(("decimal", "numeric")):
-        return " A decimal has 1 to 38 digits, of which so many follow the point: decimal(10, 2)."
-    return suggest(name, [*TYPES, "decimal(10, 2)"])

@@ -79,7 +79,7 @@ def kind_of_constant(value: Any) -> pl.DataType:
             return pl.String()
         case bytes():
             return pl.Binary()
-        case dt.datetime() | dt.date() | dt.timedelta():
+        case dt.datetime() | dt.date() | dt.time() | dt.timedelta():
             return pl.select(value=pl.lit(value)).schema["value"]
     raise LanguageError(
         f"{value!r} is a {type(value).__name__}, which cannot be a constant; expected a number, a text, "

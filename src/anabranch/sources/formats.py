@@ -85,16 +85,24 @@ def _in_microseconds(schema: dict[str, pl.DataType]) -> dict[str, pl.DataType]:
 
 
 def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
-    # Not `empty_table`, which imports pandas, as everything does that makes an array of a list: 0.3 s
-    empty = [pa.chunked_array([], field.type) for field in schema]
-    frame = pl.from_arrow(pa.Table.from_arrays(empty, schema=schema))
-    assert isinstance(frame, pl.DataFrame)
-    return {
-        name: pl.Datetime("us", kind.time_zone)
-        if isinstance(kind, pl.Datetime) and kind.time_unit == "ms"
-        else kind
-        for name, kind in frame.schema.items()
-    }
+    return {field.name: _polars_type(field) for field in schema}
+
+
+def _polars_type(field: pa.Field) -> pl.DataType:
+    """The type of a column, in which its values are kept: texts however encoded, times in microseconds."""
+    try:
+        # Not `empty_table`, which imports pandas, as everything does that makes an array of a list: 0.3 s
+        kind = pl.Series(pa.chunked_array([], field.type)).dtype
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise SourceError(
+            f"Column '{field.name}' is of Arrow's type {field.type}, which queries cannot work with. Leave "
+            "the column out, with a schema= of the others, or convert it before."
+        ) from error
+    if isinstance(kind, (pl.Categorical, pl.Enum)):
+        return pl.String()
+    if isinstance(kind, pl.Datetime) and kind.time_unit == "ms":
+        return pl.Datetime("us", kind.time_zone)
+    return kind
 
 
 def _read_parquet(
@@ -299,7 +307,7 @@ def _salvaged(
 def _require(found: pa.Schema, where: str, schema: pl.Schema) -> None:
     """The file must have every declared column, in a type that fits without loss."""
     _require_names(found.names, where, schema)
-    types = _polars_schema(found)
+    types = _polars_schema(pa.schema([found.field(name) for name in schema]))
     for name, wanted in schema.items():
         if not _fits_into(types[name], wanted):
             raise SourceError(
@@ -329,7 +337,7 @@ def _fits_into(found: pl.DataType, wanted: pl.DataType) -> bool:
         # Instants are stored alike in every zone; with and without a zone are different things
         zoned = found.time_zone is None, wanted.time_zone is None
         return zoned[0] == zoned[1] and found.time_unit != "ns"
-    return isinstance(found, (pl.Categorical, pl.Enum)) and wanted == pl.String
+    return False
 
 
 def _bits(kind: pl.DataType) -> int:

@@ -11,7 +11,7 @@ import polars as pl
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.expression import type_named
 from anabranch.language.graph import Ordered, Stream
-from anabranch.language.tree import suggest_type
+from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
@@ -55,6 +55,17 @@ def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl
             )
         types[column] = kind
     return pl.Schema(types)
+
+
+def require_types(stream: str, schema: Mapping[str, pl.DataType]) -> None:
+    """Refuses columns of types that not everything here can work with."""
+    for column, kind in schema.items():
+        if not is_supported(kind):
+            raise SourceError(
+                f"Stream '{stream}', column '{column}': its type is {kind}, which queries cannot work with; "
+                f"{EXPECTED}. Leave the column out, for files with a schema= of the others, or convert it "
+                "before."
+            )
 
 
 def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) -> Ordered:

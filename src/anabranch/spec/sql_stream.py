@@ -6,7 +6,7 @@ from typing import Any
 
 from anabranch.errors import suggest
 from anabranch.language.expression import TYPES, type_named
-from anabranch.language.tree import suggest_type
+from anabranch.language.kinds import suggest_type
 from anabranch.spec.options import stream_kinds, stream_options
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 
