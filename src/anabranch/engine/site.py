@@ -234,7 +234,7 @@ def _remember(
     ]
     for one in scattering:
         for side in range(subquery.inputs):
-            state.scatter(f"in{side}", side, one)
+            state.scatter(f"in{side}", side, one, operator.compact)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
     if scattering:

@@ -16,7 +16,7 @@ from anabranch.routing.holdback import Hold
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.segment import SegmentRef
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ASKED_WITH = {
     "merger of ": "setting merge",
     "partitioning of ": "strategy, central, permit() and partitioned_by",

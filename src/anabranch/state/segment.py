@@ -1,9 +1,9 @@
 """Segments: immutable, sorted Arrow IPC files with state rows of many partitions.
 
 Every row has a `__locator` (slot, then key hash; the sort order) and a `__due` (the watermark at
-which it has done its work). A file holds one record batch per segment; a `SegmentRef` names one of
-them and the slots of it that still count: moving a partition or merging a slice away changes
-only the reference, never the file.
+which it has done its work). Rows of a join with the same locator lie in the order of their time. A file
+holds one record batch per segment; a `SegmentRef` names one of them and the slots of it that still
+count: moving a partition or merging a slice away changes only the reference, never the file.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import pyarrow as pa
 from anabranch.errors import StateError
 from anabranch.routing.partition_map import expand, slices
 from anabranch.state.place import Place
+from anabranch.state.stretch import Stretches, runs
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -93,19 +94,18 @@ def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
 
 
 def probe_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
+    place: Place, ref: SegmentRef, wanted: Ranges, asked: np.ndarray | Stretches
 ) -> pl.DataFrame | None:
-    """The rows of these slots that have one of the sorted, distinct locators."""
+    """The rows of these slots that have one of the sorted, distinct locators, or are in the stretches."""
     parts = []
     for frame in read_segment(place, ref, wanted):
         column = frame[LOCATOR].to_numpy()
-        low, high = np.searchsorted(locators, [column[0], column[-1]], side="left")
-        asked = locators[low : high + 1]
-        start = np.searchsorted(column, asked, side="left")
-        # Where rows end is looked up only for those that are there
-        hit = column[np.minimum(start, len(column) - 1)] == asked
-        start = start[hit]
-        rows = expand(start, np.searchsorted(column, asked[hit], side="right") - start)
+        if isinstance(asked, Stretches):
+            rows = asked.places(column, frame[asked.column].to_numpy())
+        else:
+            low, high = np.searchsorted(asked, [column[0], column[-1]], side="left")
+            _, start, end = runs(column, asked[low : high + 1])
+            rows = expand(start, end - start)
         if len(rows):
             parts.append(frame[rows])
     return pl.concat(parts) if parts else None
