@@ -27,7 +27,7 @@ from anabranch.errors import LanguageError, PlanningError, SettingsError, Source
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
 from anabranch.language.graph import Node, Stream, depth
-from anabranch.language.window import duration
+from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
@@ -160,8 +160,11 @@ class Session:
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
         allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
-        if allowed < 0:
-            raise SettingsError(f"Stream '{name}': lateness is {lateness}; expected 0 or more.")
+        if not 0 <= allowed <= LONGEST:
+            raise SettingsError(
+                f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
+                "of the ordered attribute."
+            )
         terms = self._given(node, made, partitioned_by)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
         return Query(node)

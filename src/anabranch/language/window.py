@@ -14,6 +14,11 @@ from anabranch.errors import LanguageError
 
 START, END = "window_start", "window_end"
 
+LATEST = 3 << 60
+"""Times are at most so far from zero: in nanoseconds until 2079, in microseconds 109,000 years."""
+LONGEST = 1 << 59
+"""Lengths of time are at most this, so that no time and length together leave what 64 bits can count."""
+
 
 @dataclass(frozen=True)
 class Tumble:
@@ -21,6 +26,9 @@ class Tumble:
 
     size: int
     index: str | None = None
+
+    def __post_init__(self) -> None:
+        require_length(self.size, "The size of a window")
 
     def __str__(self) -> str:
         return f"TUMBLE({self.size} AS {self.index})" if self.index else f"TUMBLE({self.size})"
@@ -33,6 +41,10 @@ class Hop:
     size: int
     slide: int
 
+    def __post_init__(self) -> None:
+        require_length(self.size, "The size of a window")
+        require_length(self.slide, "The slide of a window")
+
     def __str__(self) -> str:
         return f"HOP({self.size}, {self.slide})"
 
@@ -42,6 +54,9 @@ class SessionGap:
     """Windows that end when a group has had no row for `gap`."""
 
     gap: int
+
+    def __post_init__(self) -> None:
+        require_length(self.gap, "The gap of a session")
 
     def __str__(self) -> str:
         return f"SESSION({self.gap})"
@@ -64,6 +79,14 @@ class Everything:
 
     def __str__(self) -> str:
         return "UNBOUNDED"
+
+
+def require_length(value: int, what: str) -> None:
+    """Refuses a length of time that cannot be counted with beside all times."""
+    if value > LONGEST:
+        raise LanguageError(
+            f"{what} is {value}; expected at most 2**59 ({LONGEST}) in the unit of the ordered attribute."
+        )
 
 
 Window: TypeAlias = Tumble | Hop | SessionGap | CountWindow | Everything

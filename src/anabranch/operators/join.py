@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import Expression, Named, columns_of, to_polars
+from anabranch.language.expression import Expression, Named, columns_of
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
@@ -32,7 +32,7 @@ from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import CHUNK, Meeting, Side
 from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
-from anabranch.operators.stateless import compute
+from anabranch.operators.stateless import compute, holds
 from anabranch.routing.frame import Frame
 from anabranch.routing.partition_map import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
@@ -40,7 +40,6 @@ from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
 """The inputs whose rows have results also where they meet nothing."""
-_HOLDS = "__holds"
 
 
 class SymmetricJoin:
@@ -149,11 +148,10 @@ class SymmetricJoin:
         """The combinations for which the condition holds, told by the columns that it reads alone."""
         # A condition that reads nothing still holds, or not, for each of them
         rows = self._joined(meeting, chosen, self.read or {LOCATOR})
-        rows = rows.with_columns(to_polars(condition, rows.schema).alias(_HOLDS))
-        holds = rows[_HOLDS].fill_null(False)
-        if holds.all():
+        passed = holds(condition, rows)
+        if passed.all():
             return chosen
-        kept = np.flatnonzero(holds.to_numpy())
+        kept = np.flatnonzero(passed.to_numpy())
         return [places[kept] for places in chosen]
 
     def _joined(
