@@ -197,7 +197,10 @@ class Session:
                 f"Stream '{name}' is a Spark DataFrame, but this session has no Spark: "
                 "make it with Session(spark)."
             )
-        return DataFrameSource(name, frame, self.settings.landing_ahead, self.settings.fsync)
+        settings = self.settings
+        return DataFrameSource(
+            name, frame, settings.landing_ahead, settings.fsync, settings.private_files
+        )
 
     def from_stream(self, name: str) -> Query:
         """The rows of a stream, or of another query."""
@@ -345,7 +348,9 @@ class Session:
                         "given: start(dead_letter='folder')."
                     )
         made = make_sinks(sinks)
-        durable = place(str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")))
+        durable = place(
+            str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")), self.settings.private_files
+        )
         options = RunOptions(
             name=name,
             root=str(durable),
