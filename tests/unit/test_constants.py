@@ -46,7 +46,11 @@ def duck(sql: str) -> list[tuple[object, ...]]:
         "SELECT t // 10 AS tb, 1 AS x, COUNT(*) AS n FROM a GROUP BY ALL",
         "SELECT t // 10 AS tb, COUNT(*) FILTER (WHERE NULL) AS n FROM a GROUP BY t // 10 HAVING TRUE",
         "SELECT t // 10 AS tb, COUNT(*) FILTER (WHERE TRUE) AS n FROM a GROUP BY t // 10 HAVING NULL",
-        "SELECT 5 AS c FROM (SELECT 1 AS d FROM a)",
+        "SELECT 5 AS c FROM (SELECT 1 AS d FROM a)", "SELECT -NULL AS c, UPPER(NULL) AS d FROM a",
+        "SELECT v, 0.1 >= CASE WHEN v > 100 THEN v ELSE 3 END AS c FROM a",
+        "SELECT v FROM a WHERE 1 < CASE WHEN v < 100 THEN 3 ELSE v END AND v > 1",
+        "SELECT v FROM a WHERE 2 = GREATEST(CASE WHEN v > 9 THEN v END, 2)",
+        "SELECT v FROM a WHERE NULL LIKE 'a%' OR ABS(NULL) > 1 OR v = 2",
     ],
 )  # fmt: skip
 def test_constants_are_as_long_as_the_rows(sql: str, strategy: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import WHOLE, is_written
+from anabranch.language.decimals import WHOLE, fits_decimal
 from anabranch.language.functions import FUNCTIONS
 from anabranch.language.tree import Call, Literal
 from anabranch.language.typed import Typed, kind_of_constant
@@ -31,7 +31,7 @@ def compare(call: Call, sides: Sequence[Typed]) -> Typed | None:
             "TIMESTAMP '2026-01-31 12:00:00' in SQL."
         )
     for side, other, mirrored in ((sides[0], sides[1], False), (sides[1], sides[0], True)):
-        if side.kind.is_integer() and not side.is_constant and is_written(other.value):
+        if side.kind.is_integer() and not side.is_constant and fits_decimal(other.value):
             return Typed(_against(function, side.expr, other.value, mirrored), pl.Boolean())
     if any(isinstance(kind, pl.Decimal) for kind in kinds) and all(
         kind.is_numeric() for kind in kinds

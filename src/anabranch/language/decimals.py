@@ -44,8 +44,8 @@ def decimal_of(kind: pl.DataType, value: object = None) -> pl.Decimal | None:
     return pl.Decimal(digits, 0) if digits else None
 
 
-def is_written(value: object) -> bool:
-    """Whether a constant is a number with a point that fits a decimal: such as 0.1 in SQL."""
+def fits_decimal(value: object) -> bool:
+    """Whether a constant has digits that a decimal can have."""
     if not isinstance(value, decimal.Decimal) or not value.is_finite():
         return False
     digits, exponent = len(value.as_tuple().digits), int(value.as_tuple().exponent)

@@ -22,17 +22,21 @@ from anabranch.language.decimal_functions import with_decimals
 from anabranch.language.decimals import (
     constant,
     decimal_of,
-    is_written,
+    fits_decimal,
     product_type,
     sum_type,
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
 from anabranch.language.kinds import type_named
-from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal
+from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal, Pointed
 from anabranch.language.typed import Typed, typed_constant
 
 GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
 """Functions whose value may need more bits than what they are made of."""
+_ASKING_NULL = frozenset(
+    ("is_null", "is_not_null", "is_distinct", "case", "coalesce", "greatest", "least", "in")
+)
+"""Functions that may be something else than NULL for a NULL."""
 _NARROW = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
@@ -78,6 +82,9 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
             return computed
         value = pl.select(value=computed.expr).to_series()
     except pl.exceptions.PolarsError as error:
+        if call.function not in _ASKING_NULL and any(part.kind == pl.Null for part in arguments):
+            # Polars has no such function for a column of nothing but NULL
+            return typed_constant(None)
         columns = dict.fromkeys(columns_of(call))
         kinds = ", ".join(
             f"{part} {argument.kind}"
@@ -161,7 +168,7 @@ def _kind(function: str, arguments: Sequence[Typed]) -> pl.DataType:
 
 
 _SAMPLES: Mapping[type, Any] = {
-    int: pl.lit(1, pl.Int64), float: pl.lit(1.0), decimal.Decimal: pl.lit(1.0), str: pl.lit(""),
+    int: pl.lit(1, pl.Int64), float: pl.lit(1.0), Pointed: pl.lit(1.0), str: pl.lit(""),
     bool: pl.lit(True), bytes: pl.lit(b""),
 }  # fmt: skip
 
@@ -225,9 +232,9 @@ def _of_constants(function: str, arguments: Sequence[Typed]) -> Typed | None:
     own = digits[0]
     if len(digits) == 2 and digits[0] and digits[1]:
         own = (product_type if function == "*" else sum_type)(digits[0], digits[1])
-    if not is_written(result) or own is None:
+    if not fits_decimal(result) or own is None:
         return None
-    return Typed(pl.lit(float(result)), pl.Float64(), result, own)
+    return Typed(pl.lit(float(result)), pl.Float64(), Pointed(result), own)
 
 
 def _coalesced(arguments: Sequence[Typed]) -> Typed:

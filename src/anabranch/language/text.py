@@ -12,7 +12,6 @@ in some SQL dialects and not in others: where different ones meet, parentheses a
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import re
 from collections.abc import Mapping
 
@@ -20,7 +19,7 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import is_written
+from anabranch.language.decimals import fits_decimal
 from anabranch.language.dialect import Scope, offset_of, parse
 from anabranch.language.expression import (
     INFIX,
@@ -33,6 +32,7 @@ from anabranch.language.expression import (
 from anabranch.language.kinds import suggest_type
 from anabranch.language.text_column import STAR, read_column
 from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.tree import Pointed
 from anabranch.language.window import duration
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -165,7 +165,9 @@ def _constant(tree: exp.Expr, scope: Scope) -> Expression:
             if isinstance(tree.this, exp.Literal) and str(tree.this.this) == str(2**63):
                 return Literal(-(2**63))
             inner = translate(tree.this, scope)
-            if isinstance(inner, Literal) and type(inner.value) in (int, float, decimal.Decimal):
+            if isinstance(inner, Literal) and isinstance(inner.value, Pointed):
+                return Literal(Pointed(-inner.value))
+            if isinstance(inner, Literal) and type(inner.value) in (int, float):
                 return Literal(-inner.value)  # type: ignore[operator]
             return -inner
         case exp.Literal(is_string=True):
@@ -173,8 +175,8 @@ def _constant(tree: exp.Expr, scope: Scope) -> Expression:
     digits = str(tree.this)
     if not isinstance(tree, exp.HexString) and not digits.isdigit():
         # As in DuckDB: with an exponent, or more digits than a decimal has, it is a float
-        exact = None if "e" in digits.lower() else decimal.Decimal(digits)
-        return Literal(exact if is_written(exact) else float(digits))
+        exact = None if "e" in digits.lower() else Pointed(digits)
+        return Literal(exact if fits_decimal(exact) else float(digits))
     number = int(digits, 16 if isinstance(tree, exp.HexString) else 10)
     if number >= 2**63:
         raise scope.error(f"{digits} does not fit 64 bits.", tree)

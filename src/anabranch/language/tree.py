@@ -24,6 +24,13 @@ Scalar: TypeAlias = (
 )
 
 
+class Pointed(decimal.Decimal):
+    """A number with a point as SQL writes it: a decimal beside decimals, else a float.
+
+    A plain `Decimal`, as Python has it, is a decimal wherever it stands.
+    """
+
+
 class Expression:
     """A scalar expression; Python's operators build larger ones.
 
@@ -161,8 +168,8 @@ class Literal(Expression):
             return "NULL"
         if isinstance(self.value, bool):
             return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, decimal.Decimal)):
-            return f"{self.value:f}" if isinstance(self.value, decimal.Decimal) else str(self.value)
+        if isinstance(self.value, (int, Pointed)):
+            return f"{self.value:f}" if isinstance(self.value, Pointed) else str(self.value)
         if isinstance(self.value, float):
             # As SQL tells a float from a number of so many digits
             shown = repr(self.value)

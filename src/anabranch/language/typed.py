@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import constant, decimal_of, is_written, rescaled
+from anabranch.language.decimals import constant, decimal_of, fits_decimal, rescaled
+from anabranch.language.tree import Pointed
 
 _NONE = object()
 
@@ -33,7 +34,7 @@ class Typed:
     @property
     def is_written(self) -> bool:
         """Whether it is a constant with a point, which is a decimal or a float by what it meets."""
-        return is_written(self.value) and not isinstance(self.kind, pl.Decimal)
+        return isinstance(self.value, Pointed)
 
     @property
     def decimal(self) -> pl.Decimal | None:
@@ -60,8 +61,14 @@ def typed_constant(value: Any) -> Typed:
         if not -(2**63) <= value < 2**63:
             raise LanguageError(f"{value} does not fit 64 bits.")
         return Typed(pl.lit(value, pl.Int64), pl.Int64(), value)
-    if isinstance(value, decimal.Decimal):
+    if isinstance(value, Pointed):
         return Typed(pl.lit(float(value)), pl.Float64(), value)
+    if isinstance(value, decimal.Decimal):
+        plain = decimal.Decimal(f"{value:f}")
+        own = decimal_of(pl.Float64(), plain) if fits_decimal(plain) else None
+        if own is None:
+            raise LanguageError(f"{value} has more digits than a decimal, which has 38 at most.")
+        return Typed(constant(plain, own), own, plain)
     return Typed(pl.lit(value), kind_of_constant(value), value)
 
 

@@ -8,7 +8,6 @@ the pairs together.
 
 from __future__ import annotations
 
-import decimal
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from anabranch.language.expression import (
     Literal,
     columns_of,
 )
+from anabranch.language.tree import Pointed
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "negate": operator.neg, "abs": np.abs,
@@ -127,7 +127,7 @@ def _value(expression: Expression, columns: Columns) -> Any:
         case Column(name):
             return columns.get(name)
         case Literal(value):
-            known = type(value) in (int, float, bool, decimal.Decimal)
+            known = type(value) in (int, float, bool, Pointed)
             return value if known and value == value else None
         case Call(function, arguments) if function in _FUNCTIONS or function in _LOGICAL:
             values = [_value(part, columns) for part in arguments]
@@ -144,7 +144,7 @@ def _value(expression: Expression, columns: Columns) -> Any:
 
 def _as_numbers(function: str, values: list[Any]) -> list[Any] | None:
     """The values with those that have a point as floats; None where that would not be exact."""
-    pointed = [isinstance(value, decimal.Decimal) for value in values]
+    pointed = [isinstance(value, Pointed) for value in values]
     if not any(pointed):
         return values
     arrays = [value for value in values if isinstance(value, np.ndarray)]

@@ -64,12 +64,21 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
 def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()) -> pl.DataFrame:
     """Named expressions over the rows, constants as long as the rows."""
     named = list(columns)
-    # with_columns, unlike select, gives a constant the height of the frame
-    schema = rows.schema
-    computed = rows.with_columns(
-        to_polars(part.expression, schema).alias(part.name) for part in named
-    )
+    wanted = [to_polars(part.expression, rows.schema).alias(part.name) for part in named]
+    try:
+        # with_columns, unlike select, gives a constant the height of the frame
+        computed = rows.with_columns(wanted)
+    except (pl.exceptions.ShapeError, pl.exceptions.InvalidOperationError):
+        # Where every row takes the same constant of a CASE, Polars gives one value, which it does not
+        # take for a constant. What else is wrong is so again
+        computed = rows.with_columns(_as_long(rows, one) for one in wanted)
     return computed.select(*(part.name for part in named), *keep)
+
+
+def _as_long(rows: pl.DataFrame, value: pl.Expr) -> pl.Series:
+    """A value for each of the rows, where Polars may give one for all."""
+    found = rows.select(value).to_series()
+    return found if len(found) == rows.height else found.new_from_index(0, rows.height)
 
 
 def holds(predicate: Expression, rows: pl.DataFrame) -> pl.Series:
