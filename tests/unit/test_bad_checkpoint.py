@@ -164,6 +164,15 @@ def test_fields_that_this_version_does_not_know_are_refused(tmp_path: Path, at: 
     refused_and_unchanged(stage, "unknown field `generation`", str(newest(stage)))
 
 
+def test_state_of_a_subquery_that_the_plan_does_not_have_is_refused(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    contents = json.loads(newest(stage).read_bytes())
+    del contents["checksum"]
+    contents["subqueries"]["nobody@1"] = contents["subqueries"]["sums@1"]
+    newest(stage).write_bytes(seal(json.dumps(contents).encode()))
+    refused_and_unchanged(stage, "has state of a subquery 'nobody@1'", "Existing: sums@1")
+
+
 def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
     """Else a build would read half of what another has written."""
     path = Path(__file__).parents[1] / "golden" / "manifest_fields.json"

@@ -193,6 +193,33 @@ def test_rows_that_are_only_filtered_make_no_pairs(kind: str) -> None:
     assert pairs_compared(run) == 0
 
 
+@pytest.mark.parametrize("kind", ["SEMI", "ANTI"])
+@pytest.mark.parametrize("epochs", [1, 6])
+def test_a_row_that_is_only_filtered_looks_at_few_pairs_beyond_its_first(
+    kind: str, epochs: int
+) -> None:
+    rng = np.random.default_rng(8)
+    rows = 3_000
+    a = pl.DataFrame({"time": range(rows), "k": [1] * rows, "x": rng.integers(0, 100, rows)})
+    b = pl.DataFrame({"time": range(rows), "k": [1] * rows, "y": rng.integers(0, 100, rows)})
+    near = "a.k = b.k AND ABS(a.time - b.time) <= 200 AND x < y - 30"
+    query = f"SELECT a.time FROM a {kind} JOIN b ON {near}"
+    session = Session.in_process(2, {"fsync": False})
+    session.stream("a", in_epochs(a, epochs), ordered="time")
+    session.stream("b", in_epochs(b, epochs), ordered="time")
+    session.query("q", query)
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(120)
+    with duckdb.connect() as duck:
+        duck.register("a", a.to_arrow())
+        duck.register("b", b.to_arrow())
+        wanted = duck.sql(query).pl()
+        within = duck.sql(f"SELECT count(*) FROM a JOIN b ON {near.split(' AND x')[0]}").fetchall()
+    assert_same_rows(run.results("q"), wanted)
+    # Rows with an x of 69 and more meet none and look at all
+    assert within[0][0] * 0.3 < pairs_compared(run) < within[0][0] * 0.45
+
+
 CHILD = """
 import json, resource, sys
 import polars as pl

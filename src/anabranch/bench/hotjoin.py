@@ -17,6 +17,7 @@ from anabranch.bench.data import Packets
 from anabranch.bench.duck import connect
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.result import Result, describe_spread
+from anabranch.errors import RunError
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 from anabranch.session import Session
@@ -130,6 +131,8 @@ def _run(folder: Path, files: int, name: str) -> dict[str, Any]:
         sinks={"near": out}, checkpoint=folder / f"checkpoint-{name}", at_end="close"
     )
     run.await_termination()
+    if not any(out.glob("**/*.parquet")):
+        raise RunError(f"The run left no results in '{out}'.")
     told = run.recent_progress
     operators = [operator for epoch in told for operator in epoch["stateOperators"]]
     with connect() as duck:

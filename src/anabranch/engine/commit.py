@@ -97,7 +97,17 @@ class Checkpoint:
         )
 
     def _refuse_other(self, manifest: Manifest) -> None:
-        refuse_other(manifest, self.plan.identity, f"The checkpoint '{self.options.root}'")
+        what = f"The checkpoint '{self.options.root}'"
+        refuse_other(manifest, self.plan.identity, what)
+        # Entries of subqueries without state may be left of sinks that the query set no longer has
+        keeping = {name for name, record in manifest.subqueries.items() if record.segments}
+        keeping |= {ref.subquery for ref in manifest.held}
+        for name in sorted(keeping - self.plan.subqueries.keys()):
+            raise StateError(
+                f"{what} has state of a subquery '{name}', which the plan of this query set does not "
+                f"have. Existing: {', '.join(self.plan.subqueries)}. Was its manifest changed by hand? "
+                "Restore it from a copy, or start with a new checkpoint folder."
+            )
 
     def reached(self) -> dict[str, int | None]:
         """How far the input of each exchange has come."""

@@ -22,6 +22,7 @@ from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.exchange import gather_sites, gather_splits
 from anabranch.engine.placement import bind
+from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
 
 WORKER_ENVIRONMENT = {
@@ -50,11 +51,14 @@ class SparkExchange:
         """The most executors there have been."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
+        if self._local or self._executors():
+            ready_workers(context)
 
     def parallelism(self) -> int:
         return self._splits
 
     def run(self, orders: Orders) -> EpochReport:
+        ready_workers(self._context)
         tasks = len(orders.pieces)
         shared = self._context.broadcast(_Portable(orders))
         try:

@@ -10,6 +10,7 @@ their values: rows that are alike have met the same.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
@@ -129,21 +130,24 @@ class SymmetricJoin:
 
     def _combinations(self, meeting: Meeting, record: Record) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
-        filtering = self.node.kind in FILTERING
-        if filtering and self.condition is None and not meeting.mixed:
-            record.met = meeting.met()
+        condition = self.condition
+        that_hold = None
+        if condition is not None:
+            that_hold = functools.partial(self._that_hold, meeting, condition)
+        if self.node.kind in FILTERING:
+            record.met[0] = meeting.met(that_hold)
             return
         for chosen in meeting.combinations():
-            if self.condition is not None:
-                chosen = self._that_hold(meeting, chosen, self.condition)
-            if filtering or self.preserved:
+            if that_hold is not None:
+                chosen = that_hold(chosen)
+            if self.preserved:
                 record.note(chosen)
-            if not filtering and len(chosen[0]):
+            if len(chosen[0]):
                 rows = self._joined(meeting, chosen, {LOCATOR, *self.schema})
                 yield rows.select(LOCATOR, *self.schema)
 
     def _that_hold(
-        self, meeting: Meeting, chosen: list[np.ndarray], condition: Expression
+        self, meeting: Meeting, condition: Expression, chosen: list[np.ndarray]
     ) -> list[np.ndarray]:
         """The combinations for which the condition holds, told by the columns that it reads alone."""
         # A condition that reads nothing still holds, or not, for each of them

@@ -7,7 +7,7 @@ the keys themselves are compared afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,14 +15,17 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
-from anabranch.routing.partition_map import distinct, expand
+from anabranch.operators.runs import Runs, joined, slices
+from anabranch.routing.partition_map import distinct
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import bisect
 
 CHUNK = 500_000
 """Combinations made at a time: what a key with very many matches takes of the memory."""
 ROWS = 1 << 20
-"""New rows at a time whose runs are looked up."""
+"""Rows at a time whose runs are looked up."""
+FEW = 8
+"""Pairs of each row that are looked at first where one that holds is enough."""
 HOT = 1_000_000
 """Combinations of one key in one epoch that are worth a warning."""
 
@@ -39,46 +42,6 @@ class Side:
         if self.arrived is None:
             return np.empty(0, dtype=np.uint64)
         return distinct(self.arrived[LOCATOR].to_numpy())
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Runs of neighbours: `start` and `length` of each, and of `which` row it is the run."""
-
-    which: np.ndarray
-    start: np.ndarray
-    length: np.ndarray
-
-    @property
-    def rows(self) -> int:
-        return int(self.length.sum())
-
-    @property
-    def places(self) -> np.ndarray:
-        """The places of all rows, run by run."""
-        # Half as wide as NumPy's own, and what Polars takes; that the shift wraps around is made up for
-        shift = self.start - (np.cumsum(self.length) - self.length)
-        found = np.repeat(shift.astype(np.uint32), self.length)
-        found += np.arange(len(found), dtype=np.uint32)
-        return found
-
-    def chunks(self) -> Iterator[Runs]:
-        """The runs, those with so many rows at a time."""
-        which, start, length = self.which, self.start, self.length
-        if len(length) and int(length.max()) > CHUNK:
-            pieces = np.maximum(1, -(-length // CHUNK))
-            piece = np.repeat(np.arange(len(length)), pieces)
-            inner = expand(np.zeros(len(length), dtype=np.int64), pieces) * CHUNK
-            which, start = which[piece], start[piece] + inner
-            length = np.minimum(length[piece] - inner, CHUNK)
-        ends = np.cumsum(length)
-        at = 0
-        while at < len(length):
-            before = ends[at - 1] if at else 0
-            upto = max(at + 1, int(np.searchsorted(ends, before + CHUNK, side="right")))
-            cut = slice(at, upto)
-            yield Runs(which[cut], start[cut], length[cut])
-            at = upto
 
 
 @dataclass(frozen=True)
@@ -118,16 +81,8 @@ class Meeting:
         # Counted once: a new row meets the remembered rows of all inputs, the new ones of those before
         for first in range(len(self.sides)):
             others = [number for number in range(len(self.sides)) if number != first]
-            for places, group in self._new(first):
+            for places, group in slices(self.middle[first], self.end[first], ROWS):
                 yield from self._extend({first: places}, group, others, first)
-
-    def _new(self, number: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The places of the new rows of an input and the numbers of their locators, not too many at once."""
-        new = self.end[number] - self.middle[number]
-        places = expand(self.middle[number], new).astype(np.uint32)
-        group = np.repeat(np.arange(len(new)), new)
-        for at in range(0, len(places), ROWS):
-            yield places[at : at + ROWS], group[at : at + ROWS]
 
     def _extend(
         self, chosen: dict[int, np.ndarray], group: np.ndarray, others: list[int], first: int
@@ -135,12 +90,15 @@ class Meeting:
         if not others:
             yield [chosen[number] for number in range(len(self.sides))]
             return
-        runs = {number: self._within(chosen, group, number, number < first) for number in others}
+        runs = {
+            number: self._within(chosen, group, number, old=True, new=number < first)
+            for number in others
+        }
         # The one with the fewest rows first: less is combined with the rest
         number = min(others, key=lambda other: runs[other].rows)
         rest = [other for other in others if other != number]
         self._count(group[runs[number].which], runs[number].length)
-        for run in runs[number].chunks():
+        for run in runs[number].chunks(CHUNK):
             taken = {
                 other: np.repeat(theirs[run.which], run.length) for other, theirs in chosen.items()
             }
@@ -154,9 +112,9 @@ class Meeting:
                 yield from self._extend(taken, group_of, rest, first)
 
     def _within(
-        self, chosen: dict[int, np.ndarray], group: np.ndarray, number: int, new: bool
+        self, chosen: dict[int, np.ndarray], group: np.ndarray, number: int, old: bool, new: bool
     ) -> Runs:
-        """The rows of an input that each combination can meet; the new ones too, if so asked."""
+        """The rows of an input that each combination can meet: the remembered, the new, or both."""
         low: np.ndarray | None = None
         high: np.ndarray | None = None
         for other, places in chosen.items():
@@ -167,25 +125,19 @@ class Meeting:
             if later is not None:
                 most = self.times[other][places] + later
                 high = most if high is None else np.minimum(high, most)
-        parts = [(self.start[number], self.middle[number])]
-        if new:
-            parts.append((self.middle[number], self.end[number]))
+        start, middle, end = self.start[number], self.middle[number], self.end[number]
         found = []
-        for begin, stop in parts:
-            if (begin == stop).all():
+        for asked, begin, stop in ((old, start, middle), (new, middle, end)):
+            if not asked or (begin == stop).all():
                 continue
-            start, end = begin[group], stop[group]
+            begin, stop = begin[group], stop[group]
             if low is not None:
-                start = bisect(self.times[number], start, end, low)
+                begin = bisect(self.times[number], begin, stop, low)
             if high is not None:
-                end = bisect(self.times[number], start, end, high, after=True)
-            which = np.flatnonzero(end > start)
-            found.append((which, start[which], (end - start)[which]))
-        if not found:
-            nothing = np.empty(0, dtype=np.int64)
-            return Runs(nothing, nothing, nothing)
-        which, start, length = (np.concatenate(column) for column in zip(*found, strict=True))
-        return Runs(which, start, length)
+                stop = bisect(self.times[number], begin, stop, high, after=True)
+            runs = Runs(np.arange(len(group)), begin, stop - begin)
+            found.append(runs.of(stop > begin))
+        return joined(found)
 
     def _same_keys(self, chosen: dict[int, np.ndarray], number: int) -> np.ndarray:
         """Which combinations have equal keys in this input and another one."""
@@ -200,17 +152,31 @@ class Meeting:
     def _count(self, group: np.ndarray, pairs: np.ndarray) -> None:
         self.looked_at[:] += np.bincount(group, pairs, minlength=len(self.looked_at))
 
-    def met(self) -> list[np.ndarray]:
-        """Of the rows of two inputs those that are in some pair, where no keys share a locator."""
-        met = [np.zeros(rows.height, dtype=bool) for rows in self.rows]
-        for first, other in ((0, 1), (1, 0)):
-            for places, group in self._new(first):
-                runs = self._within({first: places}, group, other, other < first)
-                met[first][places[runs.which]] = True
-                # A row is in some run if more runs have begun there than have ended
-                edges = np.bincount(runs.start, minlength=len(met[other]) + 1)
-                edges -= np.bincount(runs.start + runs.length, minlength=len(edges))
-                met[other] |= np.cumsum(edges[:-1]) > 0
+    def met(self, that_hold: Callable[[list[np.ndarray]], list[np.ndarray]] | None) -> np.ndarray:
+        """Which rows of the first of two inputs are in a pair that holds; None: all pairs do.
+
+        Of a row no more pairs are looked at once one holds; of all rows few at first.
+        """
+        met = np.zeros(self.rows[0].height, dtype=bool)
+        start, middle, end = self.start[0], self.middle[0], self.end[0]
+        for new, begin, stop in ((False, start, middle), (True, middle, end)):
+            for places, group in slices(begin, stop, ROWS):
+                runs = self._within({0: places}, group, 1, old=new, new=True)
+                if that_hold is None and not self.mixed:
+                    met[places[runs.which]] = True
+                    continue
+                some = FEW
+                while len(runs.which):
+                    head, runs = runs.cut(some)
+                    self._count(group[head.which], head.length)
+                    for run in head.chunks(CHUNK):
+                        pairs = [np.repeat(places[run.which], run.length), run.places]
+                        if self.mixed:
+                            same = self._same_keys({0: pairs[0], 1: pairs[1]}, 1)
+                            pairs = [theirs[same] for theirs in pairs]
+                        met[(that_hold(pairs) if that_hold else pairs)[0]] = True
+                    runs = runs.of(~met[places[runs.which]])
+                    some *= 4
         return met
 
     def warnings(self) -> list[str]:
