@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from anabranch import Session
 from anabranch.errors import RunError, SourceError, StateError
 from anabranch.sinks.spark import SparkSink
+from anabranch.testing.corruption import Damage
 from helpers import SCHEMA, Stage, orphans, plain, sample, source_metrics, sums, visible_epochs
 
 pytestmark = pytest.mark.spark
@@ -176,3 +178,25 @@ def test_a_streaming_dataframe(tmp_path: Path, spark: SparkSession) -> None:
     assert stage.results() == stage.expected(*GOOD)
     (kept,) = stage.dead.glob("late/rows/epoch=*/*.parquet")
     assert plain(pl.read_parquet(kept, hive_partitioning=False)) == plain(late)
+
+
+def test_a_flipped_bit_in_a_landed_batch_is_found_and_named(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    stage = Stage(tmp_path, spark=spark)
+    session = Session(spark, 2, {"fsync": False})
+    frame = spark.readStream.schema("time long, k string, v long").parquet(str(stage.input))
+    session.query("sums", sums(session.stream("rows", frame, ordered="time")))
+    stage.write(0)
+    flipped: list[Path] = []
+
+    def flip(step: str, epoch: int) -> None:
+        if step == "before-tasks":
+            (landed,) = stage.checkpoint.glob("landing/rows/batch-*/*.arrow")
+            Damage(landed, landed.stat().st_size // 2, 2).flip()
+            flipped.append(landed)
+            assert stat.S_IMODE(landed.stat().st_mode) == 0o600
+            assert stat.S_IMODE((landed.parents[1] / "_spark").stat().st_mode) == 0o700
+
+    message = stage.refused(StateError, session, on_step=flip)
+    assert f"have landed in '{flipped[0]}' cannot be read: its checksum" in message
