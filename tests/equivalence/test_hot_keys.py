@@ -40,10 +40,10 @@ def test_aggregates_of_condensed_slots(start: int) -> None:
     assert done["condense"] > 5
 
 
-@pytest.mark.parametrize("start", range(0, 80, 10))
+@pytest.mark.parametrize("start", range(0, 80, 20))
 def test_inner_joins_of_scattered_slots(start: int) -> None:
     done: Counter[str] = Counter()
-    for seed in range(start, start + 10):
+    for seed in range(start, start + 20):
         chooser = SeededChooser(seed)
         case = draw_join_case(chooser, ("inner",))
         done += disturbed(case, draw_trial(chooser, case.epochs), seed)
