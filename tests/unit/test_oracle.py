@@ -148,7 +148,7 @@ def test_late_rows_of_streams_that_share_a_watermark() -> None:
     }
     oracle = Oracle({"q": query}, inputs, {"rows": 0, "other": 7})
     assert oracle.watermarks("q")[:3] == [None, 13, 13]
-    assert oracle.late == {"other": 1, "rows": 1}
+    assert oracle.late == {"other": 1, "rows": 3}
     alone = Oracle({"q": ROWS, "p": other}, inputs, {"rows": 0, "other": 7})
     assert alone.watermarks("q")[:3] == [10, 30, 30]
     assert alone.late == {"other": 1, "rows": 3}

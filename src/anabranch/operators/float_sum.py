@@ -94,7 +94,8 @@ def put_together(top: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
     half = power // 2  # the whole of it may be beyond what a float can have
     with np.errstate(over="ignore", under="ignore"):
         size = np.ldexp(np.ldexp(size, half), power - half)
-    return np.where(negative, -size, size)
+    signed: np.ndarray = np.where(negative, -size, size)
+    return signed
 
 
 class FloatSum(Partial):
