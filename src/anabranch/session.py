@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ from anabranch.sources.make import (
     read_schema,
 )
 from anabranch.state.manifest import Manifest
-from anabranch.state.place import RemotePlace, place
+from anabranch.state.place import place
 from anabranch.state.store import read_latest
 
 if TYPE_CHECKING:
@@ -166,6 +167,8 @@ class Session:
                 "of the ordered attribute."
             )
         terms = self._given(node, made, partitioned_by)
+        if terms and isinstance(made, FileSource):
+            made = replace(made, lanes=True)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
         return Query(node)
 
@@ -184,7 +187,6 @@ class Session:
                 f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
                 f"folder for each part; '{source.path}' is none."
             )
-        source.lanes = True
         return read_set(node, terms)
 
     def _dataframe(self, name: str, frame: Any) -> Source:
@@ -367,18 +369,6 @@ class Session:
             burdens=burdens or (lambda epoch: {}),
         )
         sources = {name: stream.source for name, stream in self._streams.items()}
-        for stream_name, source in sources.items():
-            if isinstance(source, FileSource):
-                source.place = durable
-            elif hasattr(source, "land_in"):
-                if isinstance(durable, RemotePlace):
-                    raise SettingsError(
-                        f"Stream '{stream_name}' is a streaming DataFrame: its batches land beside the "
-                        f"checkpoint, which must be a folder then, not {durable}."
-                    )
-                source.land_in(
-                    durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
-                )
         explainer = planning.explainer(made)
         return Run(plan, sources, made, self._exchange(), options, explainer).start()
 

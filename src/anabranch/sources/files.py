@@ -11,8 +11,7 @@ import glob
 import itertools
 import os
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from anabranch.errors import SourceError, StateError
-from anabranch.sources.base import Limits, Offer, Reading, Sample
+from anabranch.errors import SourceError
+from anabranch.sources.base import Limits, Offer, ReadContext, Sample
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
-from anabranch.state.checksum import Damaged, check_file
-from anabranch.state.place import Place
+from anabranch.sources.pieces import FilePiece
 from anabranch.state.store import read_sealed, write_sealed
 
 MIN_PIECE_ROWS = 65_536
@@ -36,73 +34,19 @@ RECENT = 1000
 
 
 @dataclass(frozen=True)
-class FilePiece:
-    """A file, or some row groups of a Parquet file."""
-
-    stream: str
-    path: str
-    format: str
-    schema: pl.Schema
-    ordinal: int
-    size: int
-    row_groups: tuple[int, ...] | None = None
-    first_row: int = 0
-    partial: bool = False
-    """Whether there are other pieces of the same file."""
-    lane: str | None = None
-    checksum: int | None = None
-    """Of the file, where it is one of the checkpoint."""
-
-    @property
-    def weight(self) -> int:
-        return self.size
-
-    @property
-    def label(self) -> str:
-        return self.path
-
-    def read(self, columns: Sequence[str], salvage: bool) -> Reading:
-        if self.checksum is not None:
-            self._check(self.checksum)
-        reading = read_file(
-            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
-        )
-        reading.first_row = self.first_row
-        if self.partial and self.row_groups:
-            part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
-            reading.bad = [replace(bad, part=part) for bad in reading.bad]
-        return reading
-
-    def _check(self, checksum: int) -> None:
-        try:
-            check_file(Path(self.path), checksum)
-        except (OSError, Damaged) as error:
-            raise StateError(
-                f"Rows of stream '{self.stream}' that have landed in '{self.path}' cannot be read: "
-                f"{error}. Was the checkpoint folder changed by hand? Restore it or start with a new one."
-            ) from error
-
-
-@dataclass
 class FileSource:
-    """New files under a path (a folder, a file or a glob pattern)."""
+    """The files under a path: a folder, a file or a glob pattern."""
 
     stream: str
     path: str
     format: str
     schema: pl.Schema
-    place: Place | None = None
     lanes: bool = False
     """Whether the stream comes partitioned: each folder right under the path is a lane of its own."""
-    _seen: set[str] = field(default_factory=set)
-    _recent: list[str] = field(default_factory=list)
-    _logs: list[str] = field(default_factory=list)
-    _taking: list[str] = field(default_factory=list)
-    _frozen: list[tuple[int, str, int]] | None = None
 
     def sample(self, rows: int, limits: Limits) -> Sample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
-        files = self._list()
+        files = self.listed()
         first: dict[str, tuple[str, int]] = {}
         for _, path, size in files:
             first.setdefault(self.lane_of(path) if self.lanes else "", (path, size))
@@ -134,29 +78,82 @@ class FileSource:
         total = max(1, int(pq.read_metadata(path).num_rows))
         return max(1, os.path.getsize(path) * rows // total)
 
-    def start(self, offset: Any, available_now: bool) -> None:
-        # A session may be started again, also with another checkpoint: nothing is left of before
-        self._logs, self._recent, self._seen, self._frozen = [], [], set(), None
-        if offset:
-            self._logs, self._recent = list(offset["logs"]), list(offset["recent"])
-            self._seen = set(self._recent)
-            for name in self._logs:
-                self._seen |= set(self._read_log(name))
-        if available_now:
-            self._frozen = self._list()
+    def open(self, context: ReadContext) -> FileReader:
+        return FileReader(self, context)
+
+    def describe(self) -> str:
+        return f"{self.format} files of {self.path}{', in lanes' if self.lanes else ''}"
+
+    def listed(self) -> list[tuple[int, str, int]]:
+        """All files, oldest first: (modification time, path, bytes)."""
+        found = []
+        for path in _expand(self.path):
+            try:
+                entry = os.stat(path)
+            except FileNotFoundError:
+                continue
+            found.append((entry.st_mtime_ns, path, entry.st_size))
+        return sorted(found)
+
+    def lane_of(self, path: str) -> str:
+        """The folder right under the stream's path that a file is in."""
+        parts = Path(path).relative_to(self.path).parts
+        if len(parts) < 2:
+            raise SourceError(
+                f"Stream '{self.stream}' is said to come partitioned: each part must be a folder of "
+                f"its own under '{self.path}', but the file '{path}' is in none."
+            )
+        return parts[0]
+
+    def cut(self, path: str, size: int, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
+        """A file as pieces for several tasks, and its rows as far as they are known."""
+        lane = self.lane_of(path) if self.lanes else None
+        whole = FilePiece(
+            self.stream, path, self.format, self.schema, ordinal, max(size, 1), lane=lane
+        )
+        if self.format != "parquet":
+            return [whole], 0
+        try:
+            metadata = pq.read_metadata(path)
+        except (pa.ArrowException, OSError):
+            return [whole], 0  # the task that reads it will say what is wrong
+        groups = metadata.num_row_groups
+        rows = [metadata.row_group(number).num_rows for number in range(groups)]
+        wanted = max(1, min(pieces, groups, sum(rows) // MIN_PIECE_ROWS))
+        cuts = [groups * number // wanted for number in range(wanted + 1)]
+        return [
+            FilePiece(
+                self.stream, path, self.format, self.schema, ordinal,
+                max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
+                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane,
+            )
+            for start, end in itertools.pairwise(cuts)
+        ], sum(rows)  # fmt: skip
+
+
+class FileReader:
+    """Which files one run has taken."""
+
+    def __init__(self, source: FileSource, context: ReadContext) -> None:
+        self._source = source
+        self._place = context.place
+        self._logs: list[str] = list(context.offset["logs"]) if context.offset else []
+        self._recent: list[str] = list(context.offset["recent"]) if context.offset else []
+        self._seen = {*self._recent, *(name for log in self._logs for name in self._read_log(log))}
+        self._taking: list[str] = []
+        self._frozen = source.listed() if context.available_now else None
 
     def _read_log(self, name: str) -> list[str]:
-        assert self.place
-        return list(read_sealed(self.place, name, "The list of files already read")["files"])
+        return list(read_sealed(self._place, name, "The list of files already read")["files"])
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
-        waiting = self._frozen if self._frozen is not None else self._list()
+        waiting = self._frozen if self._frozen is not None else self._source.listed()
         waiting = [entry for entry in waiting if entry[1] not in self._seen]
         pieces: list[FilePiece] = []
         names: list[str] = []
         size = rows = 0
         for _, name, length in waiting[: limits.files]:
-            cut, count = self._cut(name, length, ordinal + len(names), limits.pieces)
+            cut, count = self._source.cut(name, length, ordinal + len(names), limits.pieces)
             if names and (size + length > limits.bytes or rows + count > limits.rows):
                 break
             pieces += cut
@@ -182,60 +179,14 @@ class FileSource:
     def _advance(self, names: list[str], ordinal: int) -> dict[str, list[str]]:
         """The offset once these files are taken; a full list of names moves to a log file."""
         logs, recent = list(self._logs), [*self._recent, *names]
-        if len(recent) > RECENT and self.place:
+        if len(recent) > RECENT:
             # Another run that was taken for dead may write one with this ordinal, too
-            log = f"sources/{self.stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
-            write_sealed(self.place, log, {"files": recent}, fsync=True)
+            log = f"sources/{self._source.stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
+            write_sealed(self._place, log, {"files": recent}, fsync=True)
             logs.append(log)
             recent = []
         self._taking = names
         return {"logs": logs, "recent": recent}
-
-    def _list(self) -> list[tuple[int, str, int]]:
-        """All files, oldest first: (modification time, path, bytes)."""
-        found = []
-        for path in _expand(self.path):
-            try:
-                entry = os.stat(path)
-            except FileNotFoundError:
-                continue
-            found.append((entry.st_mtime_ns, path, entry.st_size))
-        return sorted(found)
-
-    def lane_of(self, path: str) -> str:
-        """The folder right under the stream's path that a file is in."""
-        parts = Path(path).relative_to(self.path).parts
-        if len(parts) < 2:
-            raise SourceError(
-                f"Stream '{self.stream}' is said to come partitioned: each part must be a folder of "
-                f"its own under '{self.path}', but the file '{path}' is in none."
-            )
-        return parts[0]
-
-    def _cut(self, path: str, size: int, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
-        """A file as pieces for several tasks, and its rows as far as they are known."""
-        lane = self.lane_of(path) if self.lanes else None
-        whole = FilePiece(
-            self.stream, path, self.format, self.schema, ordinal, max(size, 1), lane=lane
-        )
-        if self.format != "parquet":
-            return [whole], 0
-        try:
-            metadata = pq.read_metadata(path)
-        except (pa.ArrowException, OSError):
-            return [whole], 0  # the task that reads it will say what is wrong
-        groups = metadata.num_row_groups
-        rows = [metadata.row_group(number).num_rows for number in range(groups)]
-        wanted = max(1, min(pieces, groups, sum(rows) // MIN_PIECE_ROWS))
-        cuts = [groups * number // wanted for number in range(wanted + 1)]
-        return [
-            FilePiece(
-                self.stream, path, self.format, self.schema, ordinal,
-                max(1, size * sum(rows[start:end]) // max(1, sum(rows))),
-                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane,
-            )
-            for start, end in itertools.pairwise(cuts)
-        ], sum(rows)  # fmt: skip
 
 
 def file_source(stream: str, path: str, format: str | None, schema: pl.Schema | None) -> FileSource:
