@@ -12,7 +12,7 @@ import pytest
 
 from anabranch import Session, col, count
 from anabranch.errors import SettingsError, StateError
-from anabranch.sources import files, formats
+from anabranch.sources import files
 from helpers import FORMATS, SCHEMA, Stage, plain, sample, source_metrics
 
 GOOD = [sample(number) for number in range(4)]
@@ -111,7 +111,7 @@ def test_good_rows_of_a_broken_text_file_are_kept(tmp_path: Path, format: str) -
 def test_bad_lines_beyond_what_is_kept_are_counted_and_the_file_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "MAX_BAD_LINES", 3)
+    monkeypatch.setattr(salvage, "MAX_BAD_LINES", 3)
     stage = Stage(tmp_path, "csv")
     content = sample(2).write_csv() + "bad\n" * 10
     counted = run_on(stage, content)
