@@ -114,6 +114,7 @@ class Session:
         lateness: int | str = 0,
         path: str | Path | None = None,
         format: str | None = None,
+        file_order: str = "time",
         schema: Mapping[str, str] | pl.Schema | None = None,
         partitioned_by: Sequence[str | Expression] = (),
         generator: str | Generator | None = None,
@@ -127,7 +128,9 @@ class Session:
 
         Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
         bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
-        out of order. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or "dead-letter".
+        out of order. Files that wait are taken by the time of their last change, or with
+        `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
+        "dead-letter".
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
         are always in the same folder right under `path`.
         """
@@ -148,7 +151,9 @@ class Session:
             unknown = next(iter(generator_options))
             raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
-            made: Source = file_source(name, str(path), format, read_schema(name, schema))
+            made: Source = file_source(
+                name, str(path), format, read_schema(name, schema), file_order
+            )
         elif generator is not None:
             made = make_generator(name, generator, generator_options, rows, rate)
         elif hasattr(source, "isStreaming"):
