@@ -39,6 +39,7 @@ from anabranch.plan.subquery import Plan
 from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
+from anabranch.sinks.overlap import refuse_overlaps
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
@@ -50,7 +51,7 @@ from anabranch.sources.make import (
     read_schema,
 )
 from anabranch.state.manifest import Manifest
-from anabranch.state.place import place
+from anabranch.state.place import RemotePlace, place
 from anabranch.state.store import read_latest
 
 if TYPE_CHECKING:
@@ -373,7 +374,9 @@ class Session:
             on_step=on_step or (lambda step, epoch: None),
             burdens=burdens or (lambda epoch: {}),
         )
-        sources = {name: stream.source for name, stream in self._streams.items()}
+        sources = {name: self._streams[name].source for name in plan.streams}
+        if not isinstance(durable, RemotePlace):
+            refuse_overlaps(durable.root, sources, made, options.dead_letter)
         explainer = planning.explainer(made)
         return Run(plan, sources, made, self._exchange(), options, explainer).start()
 

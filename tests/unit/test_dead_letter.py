@@ -12,7 +12,7 @@ import pytest
 
 from anabranch import Session, col, count
 from anabranch.errors import SettingsError, StateError
-from anabranch.sources import files
+from anabranch.sources import files, salvage
 from helpers import FORMATS, SCHEMA, Stage, plain, sample, source_metrics
 
 GOOD = [sample(number) for number in range(4)]
@@ -256,5 +256,5 @@ def test_a_dead_letter_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     run_on(stage, b"")
     stage.checkpoint, stage.out = tmp_path / "another", tmp_path / "another out"
     message = stage.refused(StateError, stage.session(on_bad="dead-letter"), dead_letter=stage.dead)
-    assert f"{stage.dead}/bad/rows' already has '{NAME}', but the checkpoint is new" in message
+    assert f"'{stage.dead}', which already has 'bad/rows/{NAME}' of run " in message
     assert len(letters(stage, "*")) == 1

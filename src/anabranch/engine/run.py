@@ -53,7 +53,7 @@ class Run(Controls):
         self.plan = plan
         self.options = options
         self.run_id = str(uuid.uuid4())
-        self._sources = {name: sources[name] for name in plan.streams}
+        self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._exchange = exchange
         self._explainer = explainer
@@ -220,7 +220,8 @@ class Run(Controls):
                     self._message = "Waiting for the next trigger"
                     self._stopping.wait(rest)
             self._message = "Stopped"
-        except Exception as error:
+        except BaseException as error:
+            # Panics of libraries are no Exception, and would end this thread without a word
             self._exception = self._told(error)
             self._message = f"Failed: {self._exception}"
         finally:
@@ -230,7 +231,7 @@ class Run(Controls):
             self._busy = False
             self._ended.set()
 
-    def _told(self, error: Exception) -> AnabranchError:
+    def _told(self, error: BaseException) -> AnabranchError:
         """The error that ends the run, as the user is told."""
         # Whatever went wrong, it followed from that: files were cleared away, results moved
         known = self._checkpoint.taken_over() or error
