@@ -208,7 +208,7 @@ class Stage:
             numbers = range(last_epoch + 1) if files is None else files
             assert self.taken() == [self.path(number).name for number in numbers]
         assert all(epoch <= last_epoch for epoch in visible_epochs(self.out))
-        assert list(self.out.glob("_*")) == [], "staged results of a failed epoch are left"
+        assert list(self.out.glob("_epoch=*")) == [], "staged results of a failed epoch are left"
         assert missing(self.checkpoint) == set()
         assert orphans(self.checkpoint) == set(), "segments of a failed epoch are left"
 

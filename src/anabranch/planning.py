@@ -18,7 +18,7 @@ from anabranch.plan.figures import Background, explanation_of
 from anabranch.plan.subquery import IN_GRID, Plan
 from anabranch.settings import Settings
 from anabranch.sinks.make import make_sinks
-from anabranch.sources.make import Registered, describe_source
+from anabranch.sources.make import Registered
 from anabranch.state.manifest import Manifest, refuse_other
 
 
@@ -87,7 +87,7 @@ class Planning:
         described = {query: sink.describe() for query, sink in make_sinks(sinks or {}).items()}
         known = Background(
             sites, sites * self.settings.partitions_per_site, self.settings.strategy,
-            {name: describe_source(stream.source) for name, stream in self.streams.items()},
+            {name: stream.source.describe() for name, stream in self.streams.items()},
             self.choosing.given(self.streams), described if sinks is not None else None,
         )  # fmt: skip
 

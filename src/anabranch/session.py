@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ from anabranch.plan.subquery import Plan
 from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
+from anabranch.sinks.overlap import refuse_overlaps
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
@@ -114,6 +116,7 @@ class Session:
         lateness: int | str = 0,
         path: str | Path | None = None,
         format: str | None = None,
+        file_order: str = "time",
         schema: Mapping[str, str] | pl.Schema | None = None,
         partitioned_by: Sequence[str | Expression] = (),
         generator: str | Generator | None = None,
@@ -127,7 +130,9 @@ class Session:
 
         Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
         bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
-        out of order. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or "dead-letter".
+        out of order. Files that wait are taken by the time of their last change, or with
+        `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
+        "dead-letter".
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
         are always in the same folder right under `path`.
         """
@@ -148,7 +153,9 @@ class Session:
             unknown = next(iter(generator_options))
             raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
-            made: Source = file_source(name, str(path), format, read_schema(name, schema))
+            made: Source = file_source(
+                name, str(path), format, read_schema(name, schema), file_order
+            )
         elif generator is not None:
             made = make_generator(name, generator, generator_options, rows, rate)
         elif hasattr(source, "isStreaming"):
@@ -168,6 +175,8 @@ class Session:
                 "of the ordered attribute."
             )
         terms = self._given(node, made, partitioned_by)
+        if terms and isinstance(made, FileSource):
+            made = replace(made, lanes=True)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
         return Query(node)
 
@@ -186,7 +195,6 @@ class Session:
                 f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
                 f"folder for each part; '{source.path}' is none."
             )
-        source.lanes = True
         return read_set(node, terms)
 
     def _dataframe(self, name: str, frame: Any) -> Source:
@@ -368,19 +376,9 @@ class Session:
             on_step=on_step or (lambda step, epoch: None),
             burdens=burdens or (lambda epoch: {}),
         )
-        sources = {name: stream.source for name, stream in self._streams.items()}
-        for stream_name, source in sources.items():
-            if isinstance(source, FileSource):
-                source.place = durable
-            elif hasattr(source, "land_in"):
-                if isinstance(durable, RemotePlace):
-                    raise SettingsError(
-                        f"Stream '{stream_name}' is a streaming DataFrame: its batches land beside the "
-                        f"checkpoint, which must be a folder then, not {durable}."
-                    )
-                source.land_in(
-                    durable.scratch / "landing" / stream_name, plan.streams.get(stream_name)
-                )
+        sources = {name: self._streams[name].source for name in plan.streams}
+        if not isinstance(durable, RemotePlace):
+            refuse_overlaps(durable.root, sources, made, options.dead_letter)
         explainer = planning.explainer(made)
         return Run(plan, sources, made, self._exchange(), options, explainer).start()
 

@@ -6,6 +6,7 @@ import contextlib
 import random
 import threading
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 
 from anabranch import Session
 from anabranch.errors import RunError
-from anabranch.sources.base import Limits, Offer
-from anabranch.testing.sources import EpochSource
+from anabranch.sources.base import ReadContext, Reader
+from anabranch.testing.sources import EpochReader, EpochSource
 
 pytestmark = pytest.mark.chaos
 
@@ -29,8 +30,13 @@ class Quiet(EpochSource):
         super().__init__(frames)
         self.over = threading.Event()
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
-        return None if super().finished() else super().poll(limits, ordinal)
+    def open(self, context: ReadContext) -> Reader:
+        return QuietReader(self.frames, int(context.offset or 0), self.over)
+
+
+@dataclass
+class QuietReader(EpochReader):
+    over: threading.Event = field(default_factory=threading.Event)
 
     def finished(self) -> bool:
         return self.over.is_set() and super().finished()

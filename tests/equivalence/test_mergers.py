@@ -19,9 +19,9 @@ import pytest
 from anabranch import Query, Session, avg, col, count, count_window, first, last, sum_, tumble, var
 from anabranch.engine import exchange
 from anabranch.language.graph import Ordered, Stream
-from anabranch.sources.base import Limits, Offer
+from anabranch.sources.base import Limits, Offer, ReadContext, Reader
 from anabranch.testing.oracle import Oracle, assert_same_rows
-from anabranch.testing.sources import EpochSource, FramePiece
+from anabranch.testing.sources import EpochReader, EpochSource, FramePiece
 
 STREAMS, INTERLEAVINGS, BATCHES = 50, 4, 10
 """Two hundred interleavings at six sites; so many streams to a test."""
@@ -39,13 +39,22 @@ class CutSource(EpochSource):
 
     def __init__(self, frames: Sequence[pl.DataFrame], seed: int) -> None:
         super().__init__(frames)
+        self.seed = seed
+
+    def open(self, context: ReadContext) -> Reader:
+        return CutReader(self.frames, int(context.offset or 0), self.seed)
+
+
+class CutReader(EpochReader):
+    def __init__(self, frames: Sequence[pl.DataFrame], taken: int, seed: int) -> None:
+        super().__init__(frames, taken)
         self.random = np.random.default_rng(seed)
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
         offer = super().poll(limits, ordinal)
         if offer is None:
             return None
-        rows = self.frames[self._taken]
+        rows = self.frames[self.taken]
         pieces = tuple(
             FramePiece(part, ordinal + number, f"piece {number}")
             for number, part in enumerate(cut(rows, self.random, most=6))

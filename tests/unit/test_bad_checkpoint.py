@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session, col, max_
-from anabranch.errors import PlanningError, RunError, StateError
+from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold
 from anabranch.sinks.files import FileSink
@@ -234,7 +234,8 @@ def test_corrupt_manifest(tmp_path: Path, damage: Callable[[bytes], bytes]) -> N
 def test_checkpoint_folder_below_a_file(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.write(0)
-    stage.checkpoint = stage.path(0) / "checkpoint"
+    (tmp_path / "file").write_text("")
+    stage.checkpoint = tmp_path / "file" / "checkpoint"
     message = stage.refused(StateError)
     for word in (
         f"'{stage.checkpoint}' cannot be written",
@@ -259,12 +260,13 @@ def test_result_folder_below_a_file(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     for number in range(4):
         stage.write(number)
-    right, stage.out = stage.out, stage.path(0) / "out"
-    message = stage.refused(RunError)
-    for word in (f"Cannot write results to '{stage.out}", "Not a directory", "not counted"):
+    (tmp_path / "file").write_text("")
+    right, stage.out = stage.out, tmp_path / "file" / "out"
+    message = stage.refused(SettingsError)
+    for word in (f"cannot be written to '{stage.out}'", "Not a directory", "Choose another folder"):
         assert word in message
     stage.out = right
-    assert stage.manifest().epoch == 0, "only epoch 0, which has no results, is counted"
+    assert not (stage.checkpoint / "manifests").exists(), "it is told before anything is read"
     goes_on(stage)
 
 
@@ -322,7 +324,7 @@ def test_missing_or_corrupt_segment(tmp_path: Path, damage: str) -> None:
         assert word in message
     assert stage.manifest().epoch == 1
     assert visible_epochs(stage.out) == [1]
-    assert list(stage.out.glob("_*")) == []
+    assert list(stage.out.glob("_epoch=*")) == []
     path.write_bytes(whole)
     goes_on(stage)
 
@@ -333,7 +335,8 @@ def test_a_new_checkpoint_with_the_results_of_another_run_is_refused(tmp_path: P
     before = fingerprint(stage.out)
     right, stage.checkpoint = stage.checkpoint, tmp_path / "new"
     message = stage.refused(StateError)
-    assert f"'{stage.out}' already has 'epoch=000000000001', but the checkpoint is new" in message
+    assert f"'{stage.out}', which already has 'epoch=000000000001' of run " in message
+    assert f"(checkpoint '{right}')" in message
     assert fingerprint(stage.out) == before
     stage.checkpoint = right
     stage.finish()
@@ -415,7 +418,7 @@ def test_a_task_of_an_earlier_attempt_cannot_spoil_the_epoch(tmp_path: Path) -> 
     stage.finish(on_step=write_late)
     assert stage.results() == stage.expected(GOOD[0], GOOD[1], mended, GOOD[3])
     stage.run()
-    assert list(stage.out.glob("_*")) == []
+    assert list(stage.out.glob("_epoch=*")) == []
 
 
 def test_the_handle_says_what_happened(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from anabranch.engine.run import Run
 from anabranch.errors import StateError
-from anabranch.sources import files
+from anabranch.sources import file_reader
 from anabranch.state.checksum import Damaged, seal, unseal
 from anabranch.state.manifest import Manifest, decode, encode
 from anabranch.testing.corruption import Damage, corrupt, durable_files
@@ -58,7 +58,7 @@ def results(stage: Stage) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setattr(files, "RECENT", 1)
+    monkeypatch.setattr(file_reader, "RECENT", 1)
     return interrupted(Stage(tmp_path))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from anabranch import Session, col, count
 from anabranch.errors import SettingsError, StateError
-from anabranch.sources import files, formats
+from anabranch.sources import files, salvage
 from helpers import FORMATS, SCHEMA, Stage, plain, sample, source_metrics
 
 GOOD = [sample(number) for number in range(4)]
@@ -111,7 +111,7 @@ def test_good_rows_of_a_broken_text_file_are_kept(tmp_path: Path, format: str) -
 def test_bad_lines_beyond_what_is_kept_are_counted_and_the_file_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(formats, "MAX_BAD_LINES", 3)
+    monkeypatch.setattr(salvage, "MAX_BAD_LINES", 3)
     stage = Stage(tmp_path, "csv")
     content = sample(2).write_csv() + "bad\n" * 10
     counted = run_on(stage, content)
@@ -256,5 +256,5 @@ def test_a_dead_letter_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     run_on(stage, b"")
     stage.checkpoint, stage.out = tmp_path / "another", tmp_path / "another out"
     message = stage.refused(StateError, stage.session(on_bad="dead-letter"), dead_letter=stage.dead)
-    assert f"{stage.dead}/bad/rows' already has '{NAME}', but the checkpoint is new" in message
+    assert f"'{stage.dead}', which already has 'bad/rows/{NAME}' of run " in message
     assert len(letters(stage, "*")) == 1

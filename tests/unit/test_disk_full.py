@@ -104,7 +104,7 @@ def fail_in_epoch_2(
     disk.free()
     stage.finish(stage.session(**options), dead_letter=stage.dead)
     assert stage.results() == stage.expected(*FRAMES)
-    assert list(stage.out.glob("_*")) == []
+    assert list(stage.out.glob("_epoch=*")) == []
     assert orphans(stage.checkpoint) == set()
 
 

@@ -14,7 +14,7 @@ import pytest
 from anabranch import Session, col, count
 from anabranch.engine.run import Run
 from anabranch.errors import SourceError, StateError
-from anabranch.sources import files
+from anabranch.sources import file_reader
 from helpers import SCHEMA, Stage, plain, read_results, sample, source_metrics
 
 
@@ -45,7 +45,7 @@ def test_more_files_than_the_manifest_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names beyond the newest few move to log files, and survive restarts there."""
-    monkeypatch.setattr(files, "RECENT", 3)
+    monkeypatch.setattr(file_reader, "RECENT", 3)
     stage = Stage(tmp_path)
     frames = []
     for round in range(5):
@@ -67,7 +67,7 @@ def test_more_files_than_the_manifest_names(
 def test_a_thousand_small_files_in_one_epoch(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "csv", settings={"max_files_per_epoch": 10_000})
     frames = []
-    for number in range(files.RECENT + 5):
+    for number in range(file_reader.RECENT + 5):
         frames.append(sample(number // 10, rows=4))
         stage.write(number, frames[-1])
     stage.run()
@@ -84,7 +84,7 @@ def test_a_missing_log_of_file_names_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it every file it names would be read again."""
-    monkeypatch.setattr(files, "RECENT", 1)
+    monkeypatch.setattr(file_reader, "RECENT", 1)
     stage = Stage(tmp_path)
     for number in range(4):
         stage.write(number)

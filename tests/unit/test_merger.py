@@ -19,11 +19,11 @@ from anabranch.operators.base import END_OF_TIME, Moment
 from anabranch.operators.merger import PENDING, merge_as_they_come, merge_transparently
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.settings import MERGERS, Settings, read_settings
-from anabranch.sources.base import Limits, Offer
+from anabranch.sources.base import ReadContext, Reader
 from anabranch.state.group import SiteState
 from anabranch.state.place import Place
 from anabranch.state.segment import DUE, LOCATOR, SegmentRef
-from anabranch.testing.sources import EpochSource
+from anabranch.testing.sources import EpochReader, EpochSource
 
 EVERYWHERE = [(0, 4)]
 
@@ -205,9 +205,11 @@ def test_another_merger_is_refused_by_name() -> None:
 class Endless(EpochSource):
     """A source that is silent after its last frame, but has not ended."""
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
-        return None if self._taken >= len(self.frames) else super().poll(limits, ordinal)
+    def open(self, context: ReadContext) -> Reader:
+        return EndlessReader(self.frames, int(context.offset or 0))
 
+
+class EndlessReader(EpochReader):
     def finished(self) -> bool:
         return False
 

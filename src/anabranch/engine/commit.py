@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,7 +26,8 @@ from anabranch.routing.grid import choose_grid
 from anabranch.routing.holdback import least
 from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
 from anabranch.sinks import dead_letter
-from anabranch.sinks.base import Sink
+from anabranch.sinks.base import Sink, WriteContext, Writer
+from anabranch.sinks.claim import Claim, claim
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
@@ -52,6 +52,8 @@ class Checkpoint:
         self.options = options
         settings = options.settings
         self.store = Store(place(options.root, settings.private_files), settings.fsync)
+        self._writers: dict[str, Writer] = {}
+        self._dead_letter: Claim | None = None
         try:
             stored = self.store.ledger.latest()
             # A start that came to no epoch leaves nothing that one would have to agree with
@@ -59,12 +61,34 @@ class Checkpoint:
             self._claim = begun
             self.manifest = self._complete(replace(begun, subqueries=dict(begun.subqueries)))
             self._refuse_other(self.manifest)
+            self._open_sinks()
         except BaseException:
-            self.store.close()
+            self.close()
             raise
         self._lane_values: dict[str, dict[int, int]] = {}
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
+
+    def _open_sinks(self) -> None:
+        """Takes the places of the results for this run; raises if one cannot be written, or is another's."""
+        schemas = {output.query: output.schema for output in self.plan.outputs}
+        for query, sink in self.sinks.items():
+            self._writers[query] = sink.open(
+                WriteContext(
+                    run=self.manifest.run_id,
+                    query=query,
+                    schema=schemas[query],
+                    checkpoint=self.options.checkpoint,
+                    name=self.options.root,
+                    fsync=self.options.settings.fsync,
+                    private=self.options.settings.private_files,
+                )
+            )
+        if self.options.dead_letter is not None:
+            self._dead_letter = claim(
+                Path(self.options.dead_letter), "The dead-letter folder", self.manifest.run_id,
+                self.options.root, "*/*/epoch=*", self.options.settings.private_files,
+            )  # fmt: skip
 
     def _complete(self, manifest: Manifest) -> Manifest:
         """The manifest with an entry for every subquery without state: they come and go with sinks."""
@@ -123,21 +147,13 @@ class Checkpoint:
         self.store.ledger.sweep()
         # Starts that come to no epoch leave no line that grows
         self.clear()
-        for name, sink in self.sinks.items():
-            sink.recover(self.options.checkpoint, name, epoch)
+        for writer in self._writers.values():
+            writer.recover(epoch)
         dead_letter.recover(self.options.dead_letter, self.plan.streams, epoch)
 
     def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:
         """Where the results of an epoch wait for its commit."""
-        settings = self.options.settings
-        made = {
-            name: sink.staging(self.options.checkpoint, name, epoch, attempt, settings.fsync)
-            for name, sink in self.sinks.items()
-        }
-        return {
-            name: dataclasses.replace(staging, private=settings.private_files)
-            for name, staging in made.items()
-        }
+        return {name: writer.staging(epoch, attempt) for name, writer in self._writers.items()}
 
     def check_lanes(self, orders: Orders, report: EpochReport) -> None:
         """Raises RunError if rows that belong together came in different lanes of their stream."""
@@ -350,7 +366,7 @@ class Checkpoint:
         staged = self.stagings(epoch, self.manifest.attempt)
         for query, folder in self.manifest.results.items():
             if query in staged and folder == staged[query].folder:
-                self.sinks[query].publish(Path(folder), epoch)
+                self._writers[query].publish(Path(folder), epoch)
             elif Path(folder).exists():
                 raise StateError(
                     f"The results of query '{query}' in epoch {epoch} wait in '{folder}' for the sink "
@@ -364,7 +380,7 @@ class Checkpoint:
     def discard(self, orders: Orders) -> None:
         """Removes what a failed epoch left in the sinks and in the state."""
         for query, staging in orders.results.items():
-            self.sinks[query].discard(Path(staging.folder))
+            self._writers[query].discard(Path(staging.folder))
         dead_letter.discard(
             self.options.dead_letter, self.plan.streams, orders.epoch, orders.attempt
         )
@@ -386,7 +402,13 @@ class Checkpoint:
         self.store.ledger.clear(self.options.settings.keep_manifests)
 
     def close(self) -> None:
-        self.store.close()
+        with contextlib.ExitStack() as stack:
+            # All of them, the lock last, whatever fails on the way
+            stack.callback(self.store.close)
+            if self._dead_letter is not None:
+                stack.callback(self._dead_letter.release)
+            for writer in self._writers.values():
+                stack.callback(writer.close)
 
 
 def mapped(known: PartitionMap) -> dict[str, Any]:

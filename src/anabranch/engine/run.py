@@ -33,7 +33,7 @@ from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import place_lanes
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
-from anabranch.sources.base import Limits, Offer, Piece, Source
+from anabranch.sources.base import Limits, Offer, Piece, ReadContext, Reader, Source
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace
 
@@ -53,14 +53,19 @@ class Run(Controls):
         self.plan = plan
         self.options = options
         self.run_id = str(uuid.uuid4())
-        self._sources = {name: sources[name] for name in plan.streams}
+        self._sources = sources
+        self._readers: dict[str, Reader] = {}
         self._exchange = exchange
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
-        self._steering = Steering(
-            plan, options.settings, options.sites, self._checkpoint.manifest,
-            far=isinstance(self._checkpoint.store.place, RemotePlace),
-        )  # fmt: skip
+        try:
+            self._steering = Steering(
+                plan, options.settings, options.sites, self._checkpoint.manifest,
+                far=isinstance(self._checkpoint.store.place, RemotePlace),
+            )  # fmt: skip
+        except BaseException:
+            self._checkpoint.close()
+            raise
         self._progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
         self._message = "Starting"
         self._busy = False
@@ -165,21 +170,44 @@ class Run(Controls):
         try:
             self._checkpoint.recover()
             for name, source in self._sources.items():
-                offset = self._checkpoint.manifest.streams[name].offset
-                source.start(offset, self.options.available_now)
+                self._readers[name] = self._open(name, source)
         except BaseException:
             self._release()
             raise
         self._thread.start()
         return self
 
-    def _release(self) -> None:
-        for source in self._sources.values():
-            source.stop()
-        self._exchange.close()
-        self._checkpoint.close()
+    def _open(self, name: str, source: Source) -> Reader:
+        context = ReadContext(
+            offset=self._checkpoint.manifest.streams[name].offset,
+            available_now=self.options.available_now,
+            columns=tuple(self.plan.streams[name].columns),
+            place=self._checkpoint.store.place,
+        )
+        try:
+            return source.open(context)
+        except AnabranchError:
+            raise
+        except Exception as error:
+            raise RunError(f"Stream '{name}' could not be opened: {error!r}") from error
+
+    def _release(self) -> AnabranchError | None:
+        """Lets go of everything, whatever fails on the way; the first thing that did."""
+        failure: AnabranchError | None = None
+        steps: list[tuple[str, Callable[[], None]]] = [
+            (f"Stream '{name}'", reader.stop) for name, reader in self._readers.items()
+        ]
+        steps += [("The exchange", self._exchange.close)]
+        steps += [(f"The checkpoint '{self.options.root}'", self._checkpoint.close)]
+        for what, release in steps:
+            try:
+                release()
+            except Exception as error:
+                failure = failure or RunError(f"{what} could not be let go of: {error!r}")
+                failure.__cause__ = failure.__cause__ or error
         if self.options.temporary:
             shutil.rmtree(self.options.checkpoint, ignore_errors=True)
+        return failure
 
     def _run(self) -> None:
         try:
@@ -192,15 +220,18 @@ class Run(Controls):
                     self._message = "Waiting for the next trigger"
                     self._stopping.wait(rest)
             self._message = "Stopped"
-        except Exception as error:
+        except BaseException as error:
+            # Panics of libraries are no Exception, and would end this thread without a word
             self._exception = self._told(error)
             self._message = f"Failed: {self._exception}"
         finally:
-            self._release()
+            failure = self._release()
+            if failure is not None and self._exception is None:
+                self._exception, self._message = failure, f"Failed: {failure}"
             self._busy = False
             self._ended.set()
 
-    def _told(self, error: Exception) -> AnabranchError:
+    def _told(self, error: BaseException) -> AnabranchError:
         """The error that ends the run, as the user is told."""
         # Whatever went wrong, it followed from that: files were cleared away, results moved
         known = self._checkpoint.taken_over() or error
@@ -224,7 +255,7 @@ class Run(Controls):
             self._stopping.wait(self.options.settings.poll_interval_seconds)
             return True
         offers = self._poll()
-        finished = not offers and all(source.finished() for source in self._sources.values())
+        finished = not offers and all(reader.finished() for reader in self._readers.values())
         manifest = self._checkpoint.manifest
         if finished:
             if self.options.close_at_end and not manifest.ended:
@@ -256,8 +287,8 @@ class Run(Controls):
         )  # fmt: skip
         ordinal = self._checkpoint.manifest.ordinal
         offers: dict[str, Offer] = {}
-        for name, source in self._sources.items():
-            offer = source.poll(limits, ordinal)
+        for name, reader in self._readers.items():
+            offer = reader.poll(limits, ordinal)
             if offer is not None:
                 offers[name] = offer
                 ordinal = offer.next_ordinal
@@ -297,7 +328,7 @@ class Run(Controls):
         self._checkpoint.publish(epoch)
         step("after-publish", epoch)
         for name, offer in offers.items():
-            self._sources[name].committed(offer.offset)
+            self._readers[name].committed(offer.offset)
         self._checkpoint.clear()
         with self._steering.changing:
             self._steering.allot(self._checkpoint.manifest)
@@ -337,7 +368,7 @@ class Run(Controls):
             },
             results=self._checkpoint.stagings(epoch, attempt),
             settings=options.settings,
-            pieces=spread(pieces, self._tasks(), self._readers(lanes)),
+            pieces=spread(pieces, self._tasks(), self._tasks_of(lanes)),
             lanes=lanes,
             grids=self._steering.grids,
             hot=self._steering.adaptation.hot.condensed(epoch),
@@ -366,7 +397,9 @@ class Run(Controls):
                 found[name] = place_lanes(known, new, self._steering.maps[stream.home].hashed)
         return found
 
-    def _readers(self, lanes: Mapping[str, Mapping[str, int]]) -> dict[tuple[str, str | None], int]:
+    def _tasks_of(
+        self, lanes: Mapping[str, Mapping[str, int]]
+    ) -> dict[tuple[str, str | None], int]:
         """The split task of each lane: that with the number of the site which owns its partition."""
         readers: dict[tuple[str, str | None], int] = {}
         for name, some in lanes.items():

@@ -59,7 +59,8 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
         _write(place / f"{note}.reason.json", json.dumps(record), private)
         if bad.lines:
             _write(place / f"{name}.lines.jsonl", "\n".join(bad.lines), private)
-        if bad.rows == len(bad.lines) > 0 or not os.path.exists(bad.file):
+        # What is no regular file cannot be copied, or has no end
+        if bad.rows == len(bad.lines) > 0 or not os.path.isfile(bad.file):
             return
         make_file(place / name, private)
         shutil.copyfile(bad.file, place / name)

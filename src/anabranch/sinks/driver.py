@@ -19,18 +19,42 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import RunError, StateError
+from anabranch.sinks.base import WriteContext
 from anabranch.sinks.staging import Staging, hidden_epoch
 from anabranch.state.checksum import Damaged, without_checksum
 
 
-class _Delivered:
-    """The common part: stage as Arrow, read back in the order of the parts, hand over, clear."""
+class Delivered:
+    """The common part of such sinks: a writer that hands each epoch over to `deliver`."""
 
-    def staging(
-        self, checkpoint: Path, query: str, epoch: int, attempt: str, fsync: bool
-    ) -> Staging:
-        folder = checkpoint / "results" / query / hidden_epoch(epoch, attempt)
-        return Staging(str(folder), "arrow", fsync, summed=True)
+    def open(self, context: WriteContext) -> DriverWriter:
+        return DriverWriter(self, context)
+
+    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        raise NotImplementedError
+
+    def closed(self) -> None:
+        """Called when the run that had it open lets go of it."""
+
+    def describe(self) -> str:
+        return type(self).__name__.removesuffix("Sink").lower()
+
+
+@dataclass(frozen=True)
+class DriverWriter:
+    """Stages as Arrow in the checkpoint, reads back in the order of the parts, hands over, clears."""
+
+    sink: Delivered
+    context: WriteContext
+
+    @property
+    def _folder(self) -> Path:
+        return self.context.checkpoint / "results" / self.context.query
+
+    def staging(self, epoch: int, attempt: str) -> Staging:
+        folder = self._folder / hidden_epoch(epoch, attempt)
+        known = self.context
+        return Staging(str(folder), "arrow", known.fsync, known.private, summed=True)
 
     def publish(self, staged: Path, epoch: int) -> None:
         delivered = staged.with_name(f"delivered{staged.name}")
@@ -38,32 +62,29 @@ class _Delivered:
             return
         parts = sorted(staged.glob("part-*.arrow"))
         if parts:
-            self.deliver(pl.concat([_read(part) for part in parts]), epoch)
+            self.sink.deliver(pl.concat([_read(part) for part in parts]), epoch)
         # Away at once: a crash amid deleting would hand over the rest as if it were the epoch. The
         # empty folder stays, for a task that ran twice may come late and stage its part again.
         os.replace(staged, delivered)
-        self._clear(staged.parent, delivered.name)
+        self._clear(delivered.name)
 
     def discard(self, staged: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)
 
-    def recover(self, checkpoint: Path, query: str, epoch: int) -> None:
-        self._clear(checkpoint / "results" / query, f"delivered{hidden_epoch(epoch, '')}")
+    def recover(self, epoch: int) -> None:
+        self._clear(f"delivered{hidden_epoch(epoch, '')}")
 
-    def _clear(self, folder: Path, kept: str) -> None:
+    def close(self) -> None:
+        self.sink.closed()
+
+    def _clear(self, kept: str) -> None:
         """Removes everything but the mark of the last epoch that was handed over."""
-        for path in folder.glob("*"):
+        for path in self._folder.glob("*"):
             if path.name.startswith(kept):
                 for part in path.iterdir():
                     part.unlink(missing_ok=True)
             else:
                 shutil.rmtree(path, ignore_errors=True)
-
-    def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
-        raise NotImplementedError
-
-    def describe(self) -> str:
-        return type(self).__name__.removesuffix("Sink").lower()
 
 
 def _read(part: Path) -> pl.DataFrame:
@@ -77,10 +98,29 @@ def _read(part: Path) -> pl.DataFrame:
 
 
 @dataclass
-class MemorySink(_Delivered):
-    """Results kept in this process: `rows()` gives them all, for notebooks and tests."""
+class MemorySink(Delivered):
+    """Results kept in this process: `rows()` gives them all, for notebooks and tests.
+
+    It may be given again to a run that goes on from the same checkpoint, to no other.
+    """
 
     epochs: dict[int, pl.DataFrame] = field(default_factory=dict)
+    _run: str | None = None
+    _open: bool = False
+
+    def open(self, context: WriteContext) -> DriverWriter:
+        # Of two drivers of one run, the ledger says which may go on
+        if self._run != context.run and (self._open or self.epochs):
+            state = "is taking" if self._open else "has"
+            raise StateError(
+                f"The memory sink of '{context.query}' {state} the results of run {self._run}, another one: "
+                "give every run a MemorySink of its own."
+            )
+        self._run, self._open = context.run, True
+        return DriverWriter(self, context)
+
+    def closed(self) -> None:
+        self._open = False
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
         self.epochs[epoch] = rows
@@ -95,7 +135,7 @@ class MemorySink(_Delivered):
 
 
 @dataclass
-class ConsoleSink(_Delivered):
+class ConsoleSink(Delivered):
     """Prints the first rows of every epoch."""
 
     limit: int = 10
@@ -110,7 +150,7 @@ class ConsoleSink(_Delivered):
 
 
 @dataclass
-class ForeachSink(_Delivered):
+class ForeachSink(Delivered):
     """Calls `function(arrow_table, epoch)` for every epoch with results."""
 
     function: Callable[[pa.Table, int], Any]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
         require_folder(f"The sink of '{query}'", sink["path"])
         return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
-    if hasattr(sink, "publish"):
+    if hasattr(sink, "open") and hasattr(sink, "describe"):
         return sink  # type: ignore[no-any-return]
     if callable(sink):
         return ForeachSink(sink)
@@ -46,7 +47,7 @@ def _check_folders(sinks: Mapping[str, Sink]) -> None:
     taken: dict[Path, str] = {}
     for query, sink in sorted(sinks.items()):
         if isinstance(sink, FileSink):
-            other = taken.setdefault(sink.folder.absolute(), query)
+            other = taken.setdefault(Path(os.path.realpath(sink.folder)), query)
             if other != query:
                 raise PlanningError(
                     f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "

@@ -10,11 +10,11 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from anabranch.errors import RunError
-from anabranch.sinks.driver import _Delivered
+from anabranch.sinks.driver import Delivered
 
 
 @dataclass
-class SparkSink(_Delivered):
+class SparkSink(Delivered):
     """Calls `write(dataframe, epoch)`, e.g. `lambda df, epoch: df.write.mode("append").saveAsTable("t")`."""
 
     spark: SparkSession

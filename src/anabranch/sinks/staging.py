@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import RunError, StateError
+from anabranch.sources.text_values import write_csv, write_json
 from anabranch.state.checksum import append_checksum
 from anabranch.state.folders import make_file, make_folder, sync
 
@@ -40,8 +41,8 @@ def _write_parquet(rows: pl.DataFrame, path: Path) -> None:
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": _write_parquet,
     "arrow": lambda rows, path: rows.write_ipc(path),
-    "csv": lambda rows, path: rows.write_csv(path),
-    "json": lambda rows, path: rows.write_ndjson(path),
+    "csv": write_csv,
+    "json": write_json,
 }
 
 
@@ -112,7 +113,7 @@ class Staging:
             if self.fsync:
                 sync(folder)
             return path.name
-        except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # Polars and Arrow have words of their own for a disk that is full
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)

@@ -1,4 +1,7 @@
-"""What a source is to the engine: the driver polls for pieces, a split task reads them.
+"""What a source is to the engine: a description that a run opens to poll for pieces; split tasks read them.
+
+What is registered with a session never changes. A run opens it and gets a reader of its own, which has all
+that changes: how far it has come, what it holds. So any number of runs may read one stream at a time.
 
 A piece is a small picklable description (a file and its row groups, a range of a generator). Reading
 gives rows in the stream's schema, and whatever could not be read, with the reason.
@@ -11,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import polars as pl
+
+from anabranch.state.place import Place
 
 
 @dataclass(frozen=True)
@@ -92,16 +97,22 @@ class Sample:
     """The lane of each row, if the stream comes partitioned."""
 
 
-class Source(Protocol):
-    """The driver's side of a stream."""
+@dataclass(frozen=True)
+class ReadContext:
+    """The run that opens a source: where it stands, and where a source may keep what it must remember."""
 
-    schema: pl.Schema
+    offset: Any
+    """Where its last committed epoch had come to; None at the very beginning."""
+    available_now: bool
+    """Whether only what exists now is to be offered."""
+    columns: tuple[str, ...]
+    """The columns that the run reads."""
+    place: Place
+    """The checkpoint, for durable files under `sources/`."""
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
-        """About so many rows of what will come, without taking them; None if that cannot be had."""
 
-    def start(self, offset: Any, available_now: bool) -> None:
-        """Goes to an offset; with `available_now`, only what exists now will be offered."""
+class Reader(Protocol):
+    """A source opened by one run: the driver's side of a stream."""
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
         """The next input, or None if there is none at the moment."""
@@ -113,4 +124,21 @@ class Source(Protocol):
         """Everything up to this offset is safe in the checkpoint."""
 
     def stop(self) -> None:
-        """Releases what the source holds."""
+        """Releases what the reader holds."""
+
+
+class Source(Protocol):
+    """Where a stream comes from. Runs open it; it does not change by that."""
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns of the stream."""
+
+    def sample(self, rows: int, limits: Limits) -> Sample | None:
+        """About so many rows of what will come, without taking them; None if that cannot be had."""
+
+    def open(self, context: ReadContext) -> Reader:
+        """A reader for one run, at the offset that the run has come to."""
+
+    def describe(self) -> str:
+        """How the stream is read, for people."""

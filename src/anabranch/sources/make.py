@@ -14,7 +14,6 @@ from anabranch.language.graph import Ordered, Stream
 from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.base import Source
-from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
 
@@ -86,18 +85,6 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
             "or a timestamp."
         )
     return Ordered(column, isinstance(kind, pl.Datetime))
-
-
-def describe_source(source: Source) -> str:
-    """How a stream is read, in words."""
-    match source:
-        case FileSource():
-            return f"{source.format} files of {source.path}{', in lanes' if source.lanes else ''}"
-        case GeneratorSource():
-            rows = "without end" if source.total is None else f"{source.total:,} rows"
-            return f"generator of {source.generator.kind}, {rows}"
-    # Spark's own source cannot be named here: it would bring Spark along
-    return "streaming DataFrame" if hasattr(source, "land_in") else type(source).__name__
 
 
 def make_generator(

@@ -23,20 +23,19 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from anabranch.errors import SourceError
-from anabranch.plan.subquery import StreamPlan
-from anabranch.sources.base import Limits, Offer, Sample
-from anabranch.sources.files import FilePiece
+from anabranch.errors import SettingsError, SourceError
+from anabranch.sources.base import Limits, Offer, ReadContext, Sample
+from anabranch.sources.pieces import FilePiece
 from anabranch.state.checksum import Summing
 from anabranch.state.folders import make_file, make_folder, sync
-from anabranch.state.place import Place
+from anabranch.state.place import Place, RemotePlace
 from anabranch.state.store import read_sealed, write_sealed
 
 INDEX = "index.json"
 
 
 class DataFrameSource:
-    """The driver's side of a streaming DataFrame."""
+    """A streaming DataFrame, to be read by a query of its own in every run."""
 
     def __init__(
         self, stream: str, frame: DataFrame, ahead: int, fsync: bool, private: bool = True
@@ -47,45 +46,56 @@ class DataFrameSource:
                 "Read it with spark.readStream instead of spark.read."
             )
         self.stream = stream
+        self.frame = frame
+        self.ahead = ahead
+        self.fsync = fsync
         zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
         empty = pl.from_arrow(to_arrow_schema(frame.schema, timezone=zone).empty_table())
         assert isinstance(empty, pl.DataFrame)
         self.schema = empty.schema
-        self._frame = frame
-        self._ahead = ahead
-        self._fsync = fsync
-        self._private = private
-        self._folder = Path()
-        self._columns: list[str] = []
-        self._query: Any = None
-        self._consumed = -1
-        self._room = threading.Condition()
-        self._stopped = False
-        self._available_now = False
-
-    def land_in(self, folder: Path, plan: StreamPlan | None) -> None:
-        """Chooses where batches land and which columns of them are needed."""
-        self._folder = folder
-        self._columns = list(plan.columns) if plan else list(self.schema)
+        self.private = private
 
     def sample(self, rows: int, limits: Limits) -> Sample | None:
         return None  # a streaming DataFrame gives its rows only to the query that consumes them
 
-    def start(self, offset: Any, available_now: bool) -> None:
-        self._consumed = -1 if offset is None else int(offset)
-        self._available_now = available_now
+    def open(self, context: ReadContext) -> DataFrameReader:
+        if isinstance(context.place, RemotePlace):
+            raise SettingsError(
+                f"Stream '{self.stream}' is a streaming DataFrame: its batches land beside the "
+                f"checkpoint, which must be a folder then, not {context.place}."
+            )
+        return DataFrameReader(self, context)
+
+    def describe(self) -> str:
+        return "streaming DataFrame"
+
+
+class DataFrameReader:
+    """The Structured Streaming query of one run, and the batches it has landed."""
+
+    def __init__(self, source: DataFrameSource, context: ReadContext) -> None:
+        self.stream = source.stream
+        self._ahead = source.ahead
+        self._fsync = source.fsync
+        self._private = source.private
+        self._folder = context.place.scratch / "landing" / source.stream
+        self._schema = pl.Schema({name: source.schema[name] for name in context.columns})
+        self._consumed = -1 if context.offset is None else int(context.offset)
+        self._available_now = context.available_now
+        self._room = threading.Condition()
         self._stopped = False
-        self._query = None
         # Spark makes its files as it likes, so the folder around them is what nobody else can enter
         make_folder(self._folder / "_spark", self._private, self._fsync)
         self._clear()
+        for leftover in self._folder.glob("_landing-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
         writer = (
-            self._frame.select(*(f"`{name.replace('`', '``')}`" for name in self._columns))
+            source.frame.select(*(f"`{name.replace('`', '``')}`" for name in self._schema))
             .writeStream.foreachBatch(self._land)
             .option("checkpointLocation", str(self._folder / "_spark"))
             .queryName(f"anabranch-{self.stream}-{uuid.uuid4().hex[:6]}")
         )
-        if available_now:
+        if context.available_now:
             writer = writer.trigger(availableNow=True)
         self._query = writer.start()
 
@@ -122,7 +132,7 @@ class DataFrameSource:
             if last is not None and rows + count > limits.rows:
                 break
             pieces += [
-                FilePiece(self.stream, str(place / name), "arrow", self._narrowed(),
+                FilePiece(self.stream, str(place / name), "arrow", self._schema,
                           ordinal + len(pieces) + at, max(1, length), checksum=checksum)
                 for at, (name, length, checksum) in enumerate(files)
             ]  # fmt: skip
@@ -133,7 +143,7 @@ class DataFrameSource:
         return Offer(tuple(pieces), last, ordinal + len(pieces), backlog)
 
     def finished(self) -> bool:
-        over = self._available_now and self._query is not None and not self._query.isActive
+        over = self._available_now and not self._query.isActive
         if over:
             self._raise_failure()
         return over and not self._landed()
@@ -148,11 +158,7 @@ class DataFrameSource:
         with self._room:
             self._stopped = True
             self._room.notify_all()
-        if self._query is not None:
-            self._query.stop()
-
-    def _narrowed(self) -> pl.Schema:
-        return pl.Schema({name: self.schema[name] for name in self._columns})
+        self._query.stop()
 
     def _batch(self, number: int) -> Path:
         return self._folder / f"batch-{number:012d}"
@@ -163,16 +169,13 @@ class DataFrameSource:
         return sorted(number for number in found if number > self._consumed)
 
     def _clear(self) -> None:
-        """Removes consumed batches and what a crash left half landed."""
+        """Removes consumed batches."""
         for path in self._folder.glob("batch-*"):
             if int(path.name.removeprefix("batch-")) <= self._consumed:
                 shutil.rmtree(path, ignore_errors=True)
-        if self._query is None:
-            for path in self._folder.glob("_landing-*"):
-                shutil.rmtree(path, ignore_errors=True)
 
     def _raise_failure(self) -> None:
-        failure = self._query.exception() if self._query is not None else None
+        failure = self._query.exception()
         if failure is not None and not self._stopped:
             first = next((line for line in str(failure).splitlines() if line.strip()), "unknown")
             raise SourceError(f"Stream '{self.stream}': Spark could not read it: {first:.500}")

@@ -21,7 +21,7 @@ STREAM: Kinds = {
     "ordered": (str,), "lateness": (int, str), "partitioned_by": (list, str), "on_bad": (str,),
     "on_late": (str,),
 }  # fmt: skip
-FILES: Kinds = {"path": (str,), "format": (str,), "schema": (dict,)}
+FILES: Kinds = {"path": (str,), "format": (str,), "schema": (dict,), "file_order": (str,)}
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),

@@ -2,8 +2,7 @@
 
 >>> import polars as pl
 >>> source = EpochSource([pl.DataFrame({"time": [1, 2]}), pl.DataFrame({"time": [3]})])
->>> source.start(None, available_now=True)
->>> source.poll(Limits(1, 1, 1, pieces=2), ordinal=0).offset
+>>> EpochReader(source.frames).poll(Limits(1, 1, 1, pieces=2), ordinal=0).offset
 1
 """
 
@@ -17,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, Offer, Reading, Sample
+from anabranch.sources.base import Limits, Offer, ReadContext, Reader, Reading, Sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,6 @@ class EpochSource:
 
     frames: Sequence[pl.DataFrame]
     schema: pl.Schema = field(init=False)
-    _taken: int = 0
 
     def __post_init__(self) -> None:
         if not self.frames:
@@ -64,27 +62,38 @@ class EpochSource:
         filled = next((frame for frame in self.frames if frame.height), None)
         return None if filled is None else Sample(filled.head(rows), filled.height)
 
-    def start(self, offset: Any, available_now: bool) -> None:
-        self._taken = int(offset or 0)
+    def open(self, context: ReadContext) -> Reader:
+        return EpochReader(self.frames, int(context.offset or 0))
+
+    def describe(self) -> str:
+        return type(self).__name__
+
+
+@dataclass
+class EpochReader:
+    """How many frames one run has taken."""
+
+    frames: Sequence[pl.DataFrame]
+    taken: int = 0
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
-        if self.finished():
+        if self.taken >= len(self.frames):
             return None
-        rows = self.frames[self._taken]
+        rows = self.frames[self.taken]
         count = max(1, min(limits.pieces, rows.height))
         cuts = [rows.height * number // count for number in range(count + 1)]
         pieces = tuple(
-            FramePiece(rows[start:end], ordinal + number, f"frame {self._taken}")
+            FramePiece(rows[start:end], ordinal + number, f"frame {self.taken}")
             for number, (start, end) in enumerate(pairwise(cuts))
         )
-        left = sum(frame.height for frame in self.frames[self._taken + 1 :])
-        return Offer(pieces, self._taken + 1, ordinal + count, left)
+        left = sum(frame.height for frame in self.frames[self.taken + 1 :])
+        return Offer(pieces, self.taken + 1, ordinal + count, left)
 
     def finished(self) -> bool:
-        return self._taken >= len(self.frames)
+        return self.taken >= len(self.frames)
 
     def committed(self, offset: Any) -> None:
-        self._taken = int(offset)
+        self.taken = int(offset)
 
     def stop(self) -> None:
         pass

@@ -1,0 +1,159 @@
+"""Which files a path stands for, and what each is known by: a folder, a file, or a glob pattern.
+
+Names that begin with `_` or `.` are still being written: folders and patterns pass over them. A file is known
+by its name below the root of the path, so that the folder may be moved or reached through a link; a link is
+known by what it points to as well, so that nothing is read twice under two names.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from anabranch.errors import SourceError
+
+HIDDEN = ("_", ".")
+
+
+@dataclass(frozen=True)
+class ListedFile:
+    """A file as a listing shows it."""
+
+    path: str
+    names: tuple[str, ...]
+    """What it is known by: its name below the root, and for links that of what they point to."""
+    modified: int
+    size: int
+    regular: bool
+    """Whether it can be read like a file; reading what is none says what is wrong with it."""
+
+    @property
+    def name(self) -> str:
+        return self.names[0]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The files that a path stands for at one moment, in the order of their names."""
+
+    root: str
+    """The real folder that names begin at."""
+    files: list[ListedFile]
+
+
+def list_files(path: str) -> Listing:
+    """All files of a path; raises SourceError where a folder cannot be looked into."""
+    if glob.has_magic(path) and not os.path.isdir(path):
+        root = fixed_part(path)
+        matches = [match for match in glob.glob(path) if not _is_hidden_match(path, match)]
+        found = [file for match in matches for file in _below(match)]
+    else:
+        root = path if os.path.isdir(path) or not os.path.lexists(path) else os.path.dirname(path)
+        found = list(_below(path))
+    return _listing(root, found)
+
+
+def _below(path: str) -> Iterator[tuple[str, str]]:
+    """A file itself, or all files of a folder; each with its real path."""
+    if os.path.isdir(path):
+        yield from _walk(path)
+    elif os.path.lexists(path):
+        yield path, os.path.realpath(path)
+
+
+def _walk(folder: str) -> Iterator[tuple[str, str]]:
+    """The files of a folder; linked folders after all others, and every real folder once."""
+    entered: set[str] = set()
+    folders, links = [(folder, os.path.realpath(folder))], list[tuple[str, str]]()
+    while folders or links:
+        current, real = folders.pop() if folders else links.pop()
+        if real in entered:
+            continue
+        entered.add(real)
+        try:
+            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
+        except FileNotFoundError:
+            continue  # gone since it was listed
+        except OSError as error:
+            raise SourceError(
+                f"The folder '{current}' cannot be read: {error.strerror}."
+            ) from error
+        for entry in entries:
+            if entry.name.startswith(HIDDEN):
+                continue
+            inner = os.path.join(real, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                folders.append((entry.path, inner))
+            elif not entry.is_symlink():
+                yield entry.path, inner
+            elif os.path.isdir(entry.path):
+                links.append((entry.path, os.path.realpath(entry.path)))
+            else:
+                yield entry.path, os.path.realpath(entry.path)
+
+
+def _listing(folder: str, found: list[tuple[str, str]]) -> Listing:
+    root = os.path.realpath(folder)
+    files: dict[str, ListedFile] = {}
+    named = [(_name(folder, path), _name(root, real), path) for path, real in found]
+    # Links last: of a file and a link to it, the file counts
+    for name, target, path in sorted(named, key=lambda names: (names[0] != names[1], names[0])):
+        if target in files:
+            continue
+        try:
+            entry = os.stat(path)
+        except FileNotFoundError:
+            continue  # gone since it was listed, or a link to what is not there yet
+        except OSError:
+            entry = os.lstat(path)  # what is wrong with it is said when it is read
+        regular = stat.S_ISREG(entry.st_mode)
+        names = (name,) if name == target else (name, target)
+        files[target] = ListedFile(path, names, entry.st_mtime_ns, entry.st_size, regular)
+    return Listing(root, sorted(files.values(), key=lambda file: file.name))
+
+
+def _name(root: str, real: str) -> str:
+    """The name of a file below the root; its whole path if it is elsewhere."""
+    return real.removeprefix(os.path.join(root, ""))
+
+
+def fixed_part(pattern: str) -> str:
+    """The folder of a pattern before anything in it may vary."""
+    parts = Path(pattern).parts
+    first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
+    return str(Path(*parts[:first]))
+
+
+def hidden_part(pattern: str) -> str | None:
+    """The part of a pattern that only names match which are passed over, if it has one."""
+    varying = (part for part in Path(pattern).parts if glob.has_magic(part))
+    return next((part for part in varying if part.startswith(HIDDEN)), None)
+
+
+def _is_hidden_match(pattern: str, match: str) -> bool:
+    pairs = zip(Path(pattern).parts, Path(match).parts, strict=False)
+    return any(glob.has_magic(part) and name.startswith(HIDDEN) for part, name in pairs)
+
+
+def would_read(path: str, file: str) -> bool:
+    """Whether a file would be read by a stream of this path, were there one."""
+    real = Path(os.path.realpath(file))
+    if not glob.has_magic(path) or os.path.isdir(path):
+        root = Path(os.path.realpath(path))
+        return real.is_relative_to(root) and not _hidden(real.relative_to(root).parts)
+    root = Path(os.path.realpath(fixed_part(path)))
+    if not real.is_relative_to(root):
+        return False
+    names = real.relative_to(root).parts
+    parts = Path(path).relative_to(fixed_part(path)).parts
+    matches = all(fnmatch.fnmatchcase(name, part) for name, part in zip(names, parts, strict=False))
+    return len(names) >= len(parts) and matches and not _hidden(names)
+
+
+def _hidden(names: tuple[str, ...]) -> bool:
+    return any(name.startswith(HIDDEN) for name in names)

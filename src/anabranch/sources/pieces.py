@@ -1,0 +1,62 @@
+"""A piece of a file: what a split task is told to read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from anabranch.errors import StateError
+from anabranch.sources.base import Reading
+from anabranch.sources.formats import read_file
+from anabranch.state.checksum import Damaged, check_file
+
+
+@dataclass(frozen=True)
+class FilePiece:
+    """A file, or some row groups of a Parquet file."""
+
+    stream: str
+    path: str
+    format: str
+    schema: pl.Schema
+    ordinal: int
+    size: int
+    row_groups: tuple[int, ...] | None = None
+    first_row: int = 0
+    partial: bool = False
+    """Whether there are other pieces of the same file."""
+    lane: str | None = None
+    checksum: int | None = None
+    """Of the file, where it is one of the checkpoint."""
+
+    @property
+    def weight(self) -> int:
+        return self.size
+
+    @property
+    def label(self) -> str:
+        return self.path
+
+    def read(self, columns: Sequence[str], salvage: bool) -> Reading:
+        if self.checksum is not None:
+            self._check(self.checksum)
+        reading = read_file(
+            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
+        )
+        reading.first_row = self.first_row
+        if self.partial and self.row_groups:
+            part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
+            reading.bad = [replace(bad, part=part) for bad in reading.bad]
+        return reading
+
+    def _check(self, checksum: int) -> None:
+        try:
+            check_file(Path(self.path), checksum)
+        except (OSError, Damaged) as error:
+            raise StateError(
+                f"Rows of stream '{self.stream}' that have landed in '{self.path}' cannot be read: "
+                f"{error}. Was the checkpoint folder changed by hand? Restore it or start with a new one."
+            ) from error

@@ -1,0 +1,350 @@
+"""Which files are a stream's, which are the same file, in which order they come; odd things in folders."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from anabranch import Session
+from anabranch.engine.run import Run
+from anabranch.errors import SourceError, StateError
+from anabranch.sources.listing import list_files, would_read
+from helpers import SCHEMA, Stage, sample, source_metrics
+
+
+def names(path: Path | str) -> list[str]:
+    return [file.name for file in list_files(str(path)).files]
+
+
+def expected(stage: Stage, *numbers: int) -> object:
+    return stage.expected(*(sample(number) for number in numbers))
+
+
+# -- files that are still written -------------------------------------------------------------------
+
+
+def test_patterns_pass_over_files_that_are_still_written(tmp_path: Path) -> None:
+    """Written under `_` and renamed, as the guide says, each file is read once."""
+    stage = Stage(tmp_path, "csv")
+    session = stage.session(path=f"{stage.input}/*")
+    for number in range(2):
+        stage.write(number)
+    for name in ("_2.csv", ".2.csv"):
+        (stage.input / name).write_text("time,k,v\n1,1,1\n")
+    (stage.input / "_folder").mkdir()
+    (stage.input / "_folder" / "3.csv").write_text("nonsense")
+    stage.run(session)
+    assert stage.taken() == ["0000.csv", "0001.csv"]
+    (stage.input / "_2.csv").unlink()
+    stage.write(2)
+    stage.finish(stage.session(path=f"{stage.input}/*"))
+    assert stage.results() == expected(stage, 0, 1, 2)
+
+
+def test_a_pattern_within_a_hidden_folder_is_meant(tmp_path: Path) -> None:
+    folder = tmp_path / "_landed" / "day=1"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("")
+    assert names(tmp_path / "_landed" / "*" / "*.csv") == ["day=1/a.csv"]
+    assert names(tmp_path / "*" / "day=1" / "*.csv") == []
+    assert names(tmp_path / "_landed" / "day*") == ["day=1/a.csv"], "folders are looked into"
+
+
+@pytest.mark.parametrize("pattern", ["_*.csv", ".[ab].csv", "_day*/a.csv"])
+def test_a_pattern_of_hidden_names_is_refused(tmp_path: Path, pattern: str) -> None:
+    with pytest.raises(
+        SourceError, match=r"names that begin with '_' or '.', which are passed over"
+    ):
+        Session.in_process().stream(
+            "s", path=tmp_path / pattern, format="csv", schema=SCHEMA, ordered="time"
+        )
+
+
+# -- the same files by another name -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["link", "dots", "moved", "link to the parent", "copied"])
+def test_a_folder_by_another_name_is_not_read_again(tmp_path: Path, how: str) -> None:
+    stage = Stage(tmp_path)
+    for number in range(3):
+        stage.write(number)
+    stage.run()
+    other = tmp_path / "other"
+    if how == "link":
+        other.symlink_to(stage.input)
+    elif how == "dots":
+        other = stage.input / ".." / "in"
+    elif how == "moved":
+        stage.input.rename(other)
+        stage.input = other
+    elif how == "link to the parent":
+        (tmp_path / "up").symlink_to(tmp_path)
+        other = tmp_path / "up" / "in"
+    else:
+        subprocess.run(["cp", "-rp", stage.input, other], check=True)
+        stage.input = other
+    stage.write(3)
+    stage.finish(stage.session(path=other))
+    assert stage.results() == expected(stage, 0, 1, 2, 3)
+    assert stage.manifest().streams["rows"].rows == 160
+
+
+def test_another_folder_under_the_same_checkpoint_is_refused(tmp_path: Path) -> None:
+    """Its files have the same names: taken for the old ones they would be lost, for new ones doubled."""
+    stage = Stage(tmp_path)
+    for number in range(3):
+        stage.write(number)
+    stage.run()
+    before, stage.input = stage.input, tmp_path / "other"
+    stage.input.mkdir()
+    for number in range(4):
+        stage.write(number, sample(number + 5))
+    message = stage.refused(StateError, stage.session(path=stage.input))
+    for word in (
+        "Stream 'rows'",
+        f"'{before}'",
+        f"'{stage.input}'",
+        "'0002.parquet'",
+        "new checkpoint",
+    ):
+        assert word in message
+    stage.input = before
+    stage.finish()
+    assert stage.results() == expected(stage, 0, 1, 2)
+
+
+def test_another_folder_while_the_run_goes_on_is_refused(tmp_path: Path) -> None:
+    """A link that is pointed elsewhere between two looks."""
+    stage = Stage(tmp_path, settings={"poll_interval_seconds": 0.01})
+    stage.write(0)
+    link = tmp_path / "link"
+    link.symlink_to(stage.input)
+    other = Stage(tmp_path / "second")
+    other.write(0, sample(9))
+
+    def swap(step: str, epoch: int) -> None:
+        if step == "after-publish":
+            link.unlink()
+            link.symlink_to(other.input)
+
+    run = stage.start(stage.session(path=link), trigger="continuous", on_step=swap)
+    with pytest.raises(StateError, match="now is to be read from"):
+        assert run.await_termination(20)
+
+
+def test_links_to_files_and_folders_are_read_once(tmp_path: Path) -> None:
+    """Within the folder by the file's own name, from elsewhere by that of the link."""
+    stage = Stage(tmp_path, "csv")
+    day, elsewhere = stage.input / "day", tmp_path / "elsewhere"
+    day.mkdir()
+    elsewhere.mkdir()
+    for number in range(3):
+        stage.write(number)
+    stage.path(1).rename(day / "0001.csv")
+    stage.path(2).rename(elsewhere / "0002.csv")
+    (stage.input / "again.csv").symlink_to(stage.path(0))
+    (stage.input / "a-link").symlink_to(day)
+    (stage.input / "z-link").symlink_to(elsewhere)
+    (stage.input / "self").symlink_to(stage.input)
+    (stage.input / "up").symlink_to(tmp_path / "nothing-yet")
+    assert names(stage.input) == ["0000.csv", "day/0001.csv", "z-link/0002.csv"]
+    stage.run()
+    (stage.input / "third.csv").symlink_to(elsewhere / "0002.csv")
+    stage.finish()
+    assert stage.results() == expected(stage, 0, 1, 2)
+    assert stage.manifest().streams["rows"].rows == 120
+
+
+# -- the order of files -----------------------------------------------------------------------------
+
+
+def order_of(tmp_path: Path, **options: str) -> Run:
+    """Three files of growing times, the last of which was written after the clock had been set back."""
+    stage = Stage(tmp_path, settings={"max_files_per_epoch": 1})
+    for number in (1, 2, 3):
+        stage.write(number)
+    os.utime(stage.path(3), ns=(0, 0))
+    return stage.run(stage.session(**options))
+
+
+def test_files_are_taken_by_time_or_by_name(tmp_path: Path) -> None:
+    by_time = order_of(tmp_path / "time")
+    assert source_metrics(by_time)["lateRowsTotal"] == 80, "the newest file came first"
+    assert source_metrics(order_of(tmp_path / "name", file_order="name"))["lateRowsTotal"] == 0
+    with pytest.raises(SourceError, match="file_order is 'size'; expected one of time, name"):
+        order_of(tmp_path / "size", file_order="size")
+
+
+# -- odd things in a folder -------------------------------------------------------------------------
+
+
+def put_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def put_socket(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # names of sockets are short
+    try:
+        socket.socket(socket.AF_UNIX).bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def put_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def put_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+@pytest.mark.parametrize("format", ["parquet", "csv", "json", "arrow"])
+@pytest.mark.parametrize(
+    ("put", "words"),
+    [
+        (put_fifo, "it is a pipe"),
+        (put_socket, "it is a socket"),
+        (put_device, "it is a device"),
+        (put_loop, "Too many levels of symbolic links"),
+    ],
+)
+def test_what_is_no_file_is_named_and_hangs_nothing(
+    tmp_path: Path, format: str, put: object, words: str
+) -> None:
+    stage = Stage(tmp_path, format, settings={"max_files_per_epoch": 9})
+    odd = stage.path(0)
+    put(odd)  # type: ignore[operator]
+    for number in (1, 2):
+        stage.write(number)
+    with pytest.raises(SourceError) as caught:
+        assert stage.start().await_termination(20)
+    assert words in str(caught.value)
+    assert str(odd) in str(caught.value)
+    session = stage.session(on_bad="dead-letter", schema=None)
+    run = stage.finish(session, dead_letter=stage.dead)
+    assert stage.results() == expected(stage, 1, 2)
+    assert source_metrics(run)["badFilesTotal"] == 1
+    reasons = [path.read_text() for path in stage.dead.rglob("*.reason.json")]
+    assert len(reasons) == 1
+    assert words in reasons[0]
+
+
+@pytest.mark.parametrize("put", [put_fifo, put_loop])
+def test_a_path_that_is_no_file_is_refused_when_it_is_registered(
+    tmp_path: Path, put: object
+) -> None:
+    put(tmp_path / "a.csv")  # type: ignore[operator]
+    with pytest.raises(SourceError, match=r"a\.csv"):
+        Session.in_process().stream("s", path=tmp_path / "a.csv", ordered="time")
+
+
+TRUNCATING = """
+import sys
+import pyarrow as pa, pyarrow.parquet as pq
+import polars as pl
+from anabranch.sources.formats import read_file
+path, format = sys.argv[1:]
+rows = pl.DataFrame({"time": range(1_000_000)})
+rows.write_ipc(path) if format == "arrow" else rows.write_parquet(path, compression="uncompressed")
+def cut():
+    with open(path, "r+b") as file:
+        file.truncate(100)
+read_groups = pq.ParquetFile.read_row_groups
+def cut_first(*arguments, **options):
+    cut()
+    return read_groups(*arguments, **options)
+pq.ParquetFile.read_row_groups = cut_first
+reading = read_file("s", path, format, rows.schema, ["time"], None, False)
+if format == "arrow":
+    cut()
+    assert reading.rows["time"].sum() == rows["time"].sum()
+else:
+    print(reading.bad[0].reason)
+"""
+
+
+@pytest.mark.parametrize("format", ["arrow", "parquet"])
+def test_a_file_cut_short_while_it_is_read_does_not_kill_the_process(
+    tmp_path: Path, format: str
+) -> None:
+    path = tmp_path / f"a.{format}"
+    done = subprocess.run(
+        [sys.executable, "-c", TRUNCATING, str(path), format],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode != -signal.SIGBUS
+    assert done.returncode == 0, done.stderr
+    if format == "parquet":
+        assert str(path) in done.stdout
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines cut off at a line's end would be missed without a word."""
+    from anabranch.sources import formats
+
+    stage = Stage(tmp_path, "csv")
+    whole = stage.write(0).read_text()
+    read = formats.read_csv
+
+    def cut_first(path: str, *arguments: object) -> object:
+        Path(path).write_text("".join(whole.splitlines(keepends=True)[:20]))
+        return read(path, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(formats._READERS, "csv", cut_first)
+    message = stage.refused(SourceError)
+    assert "0000.csv" in message
+    assert "was changed while it was read" in message
+
+
+@pytest.mark.parametrize(
+    ("path", "file", "read"),
+    [
+        ("in", "in/a.csv", True),
+        ("in", "in/deep/er/a.csv", True),
+        ("in", "in/_out/a.csv", False),
+        ("in", "inner/a.csv", False),
+        ("in/*.csv", "in/a.csv", True),
+        ("in/*.csv", "in/out/a.csv", False),
+        ("in/*", "in/out/a.csv", True),
+        ("in/*/*.csv", "in/out/a.csv", True),
+        ("in/*/*.csv", "in/_out/a.csv", False),
+        ("in/*", "other/a.csv", False),
+    ],
+)
+def test_which_files_a_path_would_read(tmp_path: Path, path: str, file: str, read: bool) -> None:
+    (tmp_path / "in").mkdir()
+    assert would_read(str(tmp_path / path), str(tmp_path / file)) is read
+
+
+def test_a_folder_that_cannot_be_looked_into_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files would be missed without a word."""
+    (tmp_path / "closed").mkdir()
+    scan = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(SourceError, match=r"closed' cannot be read: Permission denied"):
+        list_files(str(tmp_path))
+
+
+def test_a_file_by_its_own_path_is_read_whatever_its_name(tmp_path: Path) -> None:
+    pl.DataFrame({"time": [1]}).write_csv(tmp_path / "_a.csv")
+    assert names(tmp_path / "_a.csv") == ["_a.csv"]
