@@ -50,7 +50,7 @@ def computed_whole(writer: Writer, depth: int) -> Both:
         ours = f"({sign}({inner}))" if sign in "-~" else f"{sign}({inner})"
         return Both(ours, duck, "i64", left.tame)
     if form == 9:
-        bits = draw.randint(0, 62)
+        bits = draw.randint(0, 63)
         if draw.chance(0.5):
             return Both(
                 f"({left.ours} << {bits})", f"wrapped({wide(left)} * power2({bits}))", "i64", False
@@ -131,6 +131,9 @@ def _measured(writer: Writer, depth: int) -> Both:
             number.tame,
         )
     text = writer.of("text", depth)
+    if draw.chance(0.3):
+        ours, duck = f"TRY_CAST({text.ours} AS BIGINT)", f"TRY_CAST({text.duck} AS BIGINT)"
+        return Both(ours, duck, "i64", tame=False)
     name = draw.pick(("LENGTH", "CHAR_LENGTH", "LEN"))
     return Both(f"{name}({text.ours})", f"length({text.duck})", "i64")
 
@@ -213,4 +216,8 @@ def _rounded(writer: Writer, left: Both) -> Both:
 
 
 def computed_decimal(writer: Writer, depth: int) -> Both:
-    return writer.leaf("decimal")
+    """A sum, difference or product of decimals."""
+    left, right = writer.leaf("decimal"), writer.leaf("decimal")
+    sign = writer.draw.pick("+-*")
+    ours, duck = f"({left.ours} {sign} {right.ours})", f"({left.duck} {sign} {right.duck})"
+    return Both(ours, duck, "d4", tame=False)
