@@ -1,4 +1,4 @@
-"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `bench`, `simulate`, `version`.
+"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `fuzz`, `bench`, `simulate`, `version`.
 
 Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
 paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
@@ -205,6 +205,27 @@ def chaos(
     from anabranch.testing.cli import show_chaos  # for tests only: --help should not wait for it
 
     if not show_chaos(seeds, as_json, quiet):
+        raise typer.Exit(1)
+
+
+@app.command()
+def fuzz(
+    cases: Annotated[int, typer.Option(min=1, help="How many cases.")] = 500,
+    first: Annotated[
+        int,
+        typer.Option("--first", "--seed", min=0, help="The first of them, to repeat a failure."),
+    ] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Random SQL over random files, cuts and restarts: results must be DuckDB's (about a minute)."""
+    from anabranch.testing.fuzz.cli import (
+        show_fuzz,  # for tests only: --help should not wait for it
+    )
+
+    if not show_fuzz(first, cases, jobs, as_json, quiet):
         raise typer.Exit(1)
 
 

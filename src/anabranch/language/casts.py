@@ -21,7 +21,21 @@ def cast(value: pl.Expr, kind: pl.DataType, wanted: pl.DataType, strict: bool) -
         return _from_decimal(value, kind, wanted, strict)
     if isinstance(wanted, pl.Decimal):
         return _to_decimal(value, kind, wanted, strict)
+    if isinstance(kind, pl.Datetime) and wanted == pl.String:
+        return _time_text(value, kind)
     return value.cast(wanted, strict=strict)
+
+
+def _time_text(value: pl.Expr, kind: pl.Datetime) -> pl.Expr:
+    """A time as SQL writes it: as many digits of the second as there are, then the zone's offset."""
+    digits = value.dt.to_string("%Y-%m-%d %H:%M:%S%.6f")
+    text = digits.str.replace(r"\.?0*$", "")
+    # Without a fraction the zeros of whole seconds must stay
+    whole = value.dt.to_string("%Y-%m-%d %H:%M:%S")
+    text = pl.when(value.dt.microsecond() == 0).then(whole).otherwise(text)
+    if kind.time_zone is None:
+        return text
+    return pl.concat_str(text, value.dt.to_string("%:z").str.replace(r":00$", ""))
 
 
 def _from_decimal(value: pl.Expr, kind: pl.Decimal, wanted: pl.DataType, strict: bool) -> pl.Expr:

@@ -125,6 +125,10 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return _shifted(call, arguments[0], arguments[1])
     if function == "coalesce":
         return _coalesced(arguments)
+    if function == "concat":
+        # What is no text is written as CAST writes it
+        texts = (cast(part.expr, part.kind, pl.String(), strict=True) for part in arguments)
+        return Typed(FUNCTIONS[function](*texts), pl.String())
     plain = _plain_arguments(call, arguments)
     return Typed(FUNCTIONS[function](*plain), _kind(function, arguments))
 

@@ -90,6 +90,8 @@ class Select:
                 )
             else:
                 items.append((tree, self._written(tree)))
+        if not items:
+            raise self.scope.error("EXCEPT leaves no column: keep one or more.", self.tree)
         return items
 
     def _all(self, star: exp.Star, table: str) -> list[Item]:

@@ -1,0 +1,170 @@
+"""Many cases, in several processes: what became of them, and the failures made small."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from anabranch.testing.fuzz.case import draw_case
+from anabranch.testing.fuzz.judge import FAILED, PASSED, REFUSED, Outcome, judge
+from anabranch.testing.fuzz.shrink import describe
+from anabranch.testing.fuzz.world import GROUP, draw_world
+
+LONGEST = 300.0
+"""Seconds after which the cases of a world are taken to hang, planning included."""
+
+
+@dataclass
+class FuzzReport:
+    """What became of the cases."""
+
+    passed: int = 0
+    refused: int = 0
+    failed: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def note(self, outcome: Outcome) -> None:
+        self.passed += outcome.verdict == PASSED
+        self.refused += outcome.verdict == REFUSED
+        if outcome.verdict == FAILED:
+            self.failed.append(outcome)
+
+    def plain(self) -> dict[str, Any]:
+        """The report for programs."""
+        return {
+            "passed": self.passed,
+            "failed": [{"seed": one.seed, "reason": one.reason} for one in self.failed],
+            "refused": self.refused,
+            "seconds": round(self.seconds, 1),
+        }
+
+
+def run_case(seed: int) -> Outcome:
+    """One case by itself, with a failure told in full."""
+    world = draw_world(seed // GROUP)
+    case = draw_case(seed, world)
+    (outcome,) = judge(world, [case])
+    return describe(world, [case], outcome)
+
+
+def run_cases(first: int, count: int) -> list[Outcome]:
+    """Neighbouring cases of one world together, with failures told in full."""
+    world = draw_world(first // GROUP)
+    cases = [draw_case(seed, world) for seed in range(first, first + count)]
+    return [describe(world, cases, outcome) for outcome in judge(world, cases)]
+
+
+def fuzz(
+    first: int, cases: int, jobs: int, tell: Callable[[Outcome], None] = lambda outcome: None
+) -> FuzzReport:
+    """Runs the cases from `first` on; `tell` hears of each. With one job everything is in this process."""
+    report, began = FuzzReport(), time.monotonic()
+    outcomes = _alone(first, cases) if jobs == 1 else _spread(first, cases, jobs)
+    for outcome in outcomes:
+        report.note(outcome)
+        tell(outcome)
+    report.failed.sort(key=lambda one: one.seed)
+    report.seconds = time.monotonic() - began
+    return report
+
+
+def _groups(first: int, cases: int) -> Iterator[tuple[int, int]]:
+    """The cases by worlds: the first of each and how many."""
+    seed, end = first, first + cases
+    while seed < end:
+        count = min(end, (seed // GROUP + 1) * GROUP) - seed
+        yield seed, count
+        seed += count
+
+
+def _alone(first: int, cases: int) -> Iterator[Outcome]:
+    for group in _groups(first, cases):
+        yield from run_cases(*group)
+
+
+@dataclass
+class _Worker:
+    """A process that judges group after group, and what it is at."""
+
+    process: Any
+    pipe: Connection
+    group: tuple[int, int] | None = None
+    since: float = 0.0
+
+    def give(self, group: tuple[int, int] | None) -> None:
+        self.group, self.since = group, time.monotonic()
+        self.pipe.send(group)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _begin() -> _Worker:
+    context = mp.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _work(pipe: Connection) -> None:
+    while (group := pipe.recv()) is not None:
+        pipe.send(run_cases(*group))
+
+
+def _spread(first: int, cases: int, jobs: int) -> Iterator[Outcome]:
+    """The outcomes as they come; a process that hangs or dies is one failure, and another takes its place."""
+    # Frames are tiny: more threads would only wait for each other
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    groups = _groups(first, cases)
+    workers: list[_Worker] = []
+    for group in (next(groups, None) for _ in range(jobs)):
+        if group is not None:
+            workers.append(_begin())
+            workers[-1].give(group)
+    try:
+        while workers:
+            ready = wait([worker.pipe for worker in workers], timeout=1.0)
+            for place, worker in enumerate(list(workers)):
+                at = worker.group
+                assert at is not None
+                if worker.pipe in ready:
+                    try:
+                        yield from worker.pipe.recv()
+                    except EOFError:
+                        yield _lost(at, "the process died")
+                        worker.end()
+                        worker = workers[place] = _begin()
+                elif time.monotonic() - worker.since > LONGEST:
+                    yield _lost(at, f"no end after {LONGEST:.0f} s")
+                    worker.end()
+                    worker = workers[place] = _begin()
+                else:
+                    continue
+                worker.group = None
+                group = next(groups, None)
+                if group is not None:
+                    worker.give(group)
+            for worker in [one for one in workers if one.group is None]:
+                worker.end()
+                workers.remove(worker)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _lost(group: tuple[int, int], what: str) -> Outcome:
+    seed, count = group
+    return Outcome(
+        seed, FAILED,
+        f"Cases {seed} to {seed + count - 1}: {what}.\nRepeat them: anabranch fuzz --first {seed} "
+        f"--cases {count} --jobs 1",
+    )  # fmt: skip
