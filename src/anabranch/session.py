@@ -55,6 +55,9 @@ from anabranch.state.store import read_latest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+LONGEST_NAME = 120
+"""Bytes of a name. Files of 255 are the most that file systems take, and ours are called after a query, its
+subquery, an epoch and more."""
 TRIGGERS = ("available-now", "continuous")
 
 
@@ -229,6 +232,13 @@ class Session:
         return {**streams, **self._queries}
 
     def _check_name(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise LanguageError(f"A name must be a text, not {name!r}.")
+        if len(name.encode(errors="replace")) > LONGEST_NAME:
+            raise LanguageError(
+                f"'{name[:40]}…' cannot be a name: it has {len(name)} letters, and as the name of a folder "
+                f"at most {LONGEST_NAME} bytes fit."
+            )
         if not name.replace("_", "").replace("-", "").isalnum():
             raise LanguageError(
                 f"'{name}' cannot be a name: use letters, digits, '_' and '-' (it becomes a folder)."

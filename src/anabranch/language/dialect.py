@@ -18,8 +18,9 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
-from anabranch.errors import LanguageError
-from anabranch.language.expression import Expression, type_of
+from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
+from anabranch.language.expression import Expression
+from anabranch.language.kinds import Kinds, kind_of
 
 
 class TextDialect(Dialect):
@@ -38,6 +39,13 @@ class TextDialect(Dialect):
             name: SqlParser.FUNCTION_PARSERS[name]
             for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
         }
+
+
+class PlacedError(LanguageError):
+    """An error that names its text already: `reason` without it, and where in it the fault is."""
+
+    reason: str = ""
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,25 +74,43 @@ class Scope:
     inputs: Inputs = Inputs()
     own: Collection[str] = ()
     """Columns that a name without an input means first: those that GROUP BY made."""
+    kinds: Kinds = field(default_factory=dict, init=False, compare=False, repr=False)
+    """The types of expressions that were asked for."""
 
-    def error(self, message: str, at: exp.Expr | int | None = None) -> LanguageError:
+    def error(self, message: str, at: exp.Expr | int | None = None) -> PlacedError:
         """The error to raise, with the position of the node (or the offset) in the text."""
         offset = offset_of(at) if isinstance(at, exp.Expr) else at
         place = "" if offset is None else f", at {position_of(self.text, offset)}"
-        return LanguageError(f"{self.where} '{self.text}'{place}: {message}")
+        error = PlacedError(f"{self.where}{place}: {message} In: {self._shown(offset)}")
+        error.reason, error.offset = message, offset
+        return error
+
+    def _shown(self, offset: int | None) -> str:
+        """The text, or what of a long one is around the fault."""
+        if len(self.text) <= LONGEST_SHOWN:
+            return self.text
+        begin = max(0, (offset or 0) - LONGEST_SHOWN // 2)
+        cut = shorten(self.text[begin:])
+        return f"… {cut}" if begin else cut
 
     @contextlib.contextmanager
     def placed(self, at: exp.Expr) -> Iterator[None]:
         """Gives errors that know no text the name of this one and a position."""
         try:
             yield
+        except PlacedError:
+            raise
         except LanguageError as error:
-            if str(error).startswith(f"{self.where} '"):
-                raise
             raise self.error(str(error), at) from error
 
     def kind(self, expression: Expression) -> pl.DataType:
-        return type_of(expression, self.schema, f"{self.where} '{self.text}'")
+        """The type of an expression over the columns there are."""
+        try:
+            return kind_of(expression, self.schema, self.kinds, self.where)
+        except PlacedError:
+            raise
+        except LanguageError as error:
+            raise self.error(str(error).removeprefix(f"{self.where}: ")) from error
 
 
 class StatementDialect(TextDialect):

@@ -285,7 +285,7 @@ class _Meeting:
     def check(self, pair: Pair, at: exp.Expr) -> None:
         kinds = (
             self.before.kind(pair[0]),
-            type_of(pair[1], self.right, f"{self.before.where} '{self.before.text}'"),
+            type_of(pair[1], self.right, self.before.where),
         )
         if not comparable(*kinds):
             raise self.before.error(
