@@ -32,6 +32,7 @@ cannot check the file, `--fail= text` (in files that must fail) what the error m
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,11 +41,19 @@ from typing import Any
 import polars as pl
 
 from anabranch import Query, Session
-from anabranch.language.expression import TYPES
+from anabranch.language.expression import type_named
 from anabranch.testing.sources import EpochSource
 
 FOLDER = Path(__file__).parent
 EPOCH_ENDS = "~"
+_LISTED = re.compile(r",(?![^(]*\))")
+"""A comma between columns, not within `decimal(10,2)`."""
+
+
+def named_type(name: str) -> pl.DataType:
+    kind = type_named(name)
+    assert kind is not None, f"there is no type {name}"
+    return kind
 
 
 @dataclass
@@ -92,7 +101,7 @@ class GoldenFile:
         schema = {}
         for part in header.split("|"):
             name, kind = part.strip().rsplit(" ", 1)
-            schema[name] = TYPES[kind]
+            schema[name] = named_type(kind)
         return rows_of(lines, schema)
 
     def session(
@@ -188,8 +197,8 @@ def _take_stream(golden: GoldenFile, text: str) -> None:
     name, _, rest = text.partition(":")
     columns, *options = (part.strip() for part in rest.split(";"))
     golden.schemas[name] = {
-        column: TYPES[kind]
-        for column, kind in (part.strip().split(" ") for part in columns.split(","))
+        column: named_type(kind)
+        for column, kind in (part.strip().split(" ") for part in _LISTED.split(columns))
     }
     for option in options:
         if option.startswith("ordered by "):
@@ -228,6 +237,8 @@ def value_of(cell: str, kind: pl.DataType) -> Any:
         return dt.date.fromisoformat(cell)
     if isinstance(kind, pl.Datetime):
         return dt.datetime.fromisoformat(cell)
+    if kind.is_decimal():
+        return decimal.Decimal(cell)
     return float(cell) if kind.is_float() else int(cell)
 
 

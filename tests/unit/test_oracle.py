@@ -227,7 +227,9 @@ def test_expressions_give_what_polars_gives(expression: Expression) -> None:
     )
     values = Query(Stream("values", schema, Ordered("time", False)))
     query = values.select("time", expression.alias("value"))
-    wanted = rows.with_columns(to_polars(expression).alias("value")).select("time", "value")
+    wanted = rows.with_columns(to_polars(expression, rows.schema).alias("value")).select(
+        "time", "value"
+    )
     assert_same_rows(Oracle({"q": query}, {"values": [rows]}).expected("q"), wanted)
 
 

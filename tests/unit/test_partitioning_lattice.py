@@ -189,7 +189,9 @@ def test_laws_of_integers_are_not_claimed_of_floats() -> None:
     assert meet(price // 10, price // 15) is None
     assert not is_function_of(price, price + 1)
     rows = pl.DataFrame({"price": [math.nextafter(30.0, 0), 30.0]})
-    fine, coarse = (rows.select(to_polars(price // n)).to_series().to_list() for n in (10, 30))
+    fine, coarse = (
+        rows.select(to_polars(price // n, rows.schema)).to_series().to_list() for n in (10, 30)
+    )
     assert fine[0] == fine[1], "two prices agree on price // 10"
     assert coarse[0] != coarse[1], "and do not on price // 30"
 
@@ -216,8 +218,8 @@ def test_casts_said_to_lose_nothing_can_be_undone(kind: pl.DataType, name: str) 
     assert back == loses_nothing(kind, name)
     if back:
         rows = pl.DataFrame({"v": SAMPLES[kind]}, schema={"v": kind})
-        there = rows.select(v=to_polars(attribute.cast(name)))
-        again = there.select(v=to_polars(col("v").cast(str(type_name(kind)))))
+        there = rows.select(v=to_polars(attribute.cast(name), rows.schema))
+        again = there.select(v=to_polars(col("v").cast(str(type_name(kind))), there.schema))
         assert again.equals(rows)
 
 
@@ -274,11 +276,15 @@ def check_sound(rows: pl.DataFrame, left: Expression, right: Expression) -> None
         function = express(term, (other,))
         assert is_function_of(term, other) == (function is not None)
         if function is not None:
-            values = rows.select(t=to_polars(term), o=to_polars(other))
+            values = rows.select(t=to_polars(term, rows.schema), o=to_polars(other, rows.schema))
             assert values.n_unique() == values.select("o").n_unique(), f"{term} of {other}"
-            again = values.select(t=to_polars(fill_column(function, "o"))).to_series()
+            again = values.select(
+                t=to_polars(fill_column(function, "o"), values.schema)
+            ).to_series()
             assert again.eq_missing(values["t"]).all(), f"{term} = {function} of {other}"
-        same = rows.select(t=to_polars(term), c=to_polars(canonical(term)))
+        same = rows.select(
+            t=to_polars(term, rows.schema), c=to_polars(canonical(term), rows.schema)
+        )
         assert same["t"].eq_missing(same["c"]).all(), f"{term} as {canonical(term)}"
     found, again = meet(left, right), meet(right, left)
     assert (found is None) == (again is None)
@@ -329,7 +335,9 @@ def classes(values: Iterable[tuple[object, object]]) -> int:
 ))  # fmt: skip
 def test_no_finer_term_is_possible(pair: tuple[Expression, Expression]) -> None:
     rows = pl.DataFrame({"x": range(2880)})
-    values = rows.select(left=to_polars(pair[0]), right=to_polars(pair[1]))
+    values = rows.select(
+        left=to_polars(pair[0], rows.schema), right=to_polars(pair[1], rows.schema)
+    )
     found = meet(*pair)
-    most = 1 if found is None else rows.select(to_polars(found)).n_unique()
+    most = 1 if found is None else rows.select(to_polars(found, rows.schema)).n_unique()
     assert most == classes(values.iter_rows())

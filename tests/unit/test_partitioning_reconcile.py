@@ -179,7 +179,9 @@ ROWS = pl.DataFrame(
 
 
 def values(rows: pl.DataFrame, terms: tuple[Expression, ...]) -> list[tuple[object, ...]]:
-    return rows.select(to_polars(term).alias(str(n)) for n, term in enumerate(terms)).rows()
+    return rows.select(
+        to_polars(term, rows.schema).alias(str(n)) for n, term in enumerate(terms)
+    ).rows()
 
 
 @settings(max_examples=150)

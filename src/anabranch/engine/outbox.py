@@ -237,7 +237,11 @@ def explained(what: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException) as error:
-        raise RunError(f"{what} could not be computed: {' '.join(str(error).split())}") from error
+        reason = " ".join(str(error).split())
+        hint = ""
+        if "conversion from" in reason:
+            hint = " TRY_CAST(x AS type), in Python x.try_cast(type), gives NULL for what does not fit."
+        raise RunError(f"{what} could not be computed: {reason}{hint}") from error
 
 
 def write_results(

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.tree import TYPES, Column
+from anabranch.language.decimals import common, decimal_of
+from anabranch.language.tree import TYPES, Column, decimal_name, type_named
 
 SQL_NAMES = {
     "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT",
@@ -54,6 +55,12 @@ def common_type(one: pl.DataType, other: pl.DataType) -> str | None:
         signed = sum(kind.is_signed_integer() for kind in kinds)
         names = {0: UNSIGNED, 1: ("int64",), 2: SIGNED}[signed]
         return next(name for name in reversed(names) if signed == 1 or TYPES[name] in kinds)
+    decimals = [decimal_of(kind) for kind in kinds]
+    if any(kind.is_decimal() for kind in kinds) and all(decimals):
+        try:
+            return decimal_name(common([kind for kind in decimals if kind]))
+        except LanguageError:
+            return None
     if all(kind.is_numeric() for kind in kinds):
         return "float64"
     if pl.String in kinds:
@@ -104,14 +111,16 @@ def _wanted(one: pl.DataType, other: pl.DataType | str | None) -> pl.DataType | 
         return one
     if isinstance(other, pl.DataType):
         name = common_type(one, other)
-        return TYPES[name] if name else None
-    return one if one in TYPES.values() else None
+        return type_named(name) if name else None
+    return one if one in TYPES.values() or one.is_decimal() else None
 
 
 def _cast(schema: pl.Schema, source: str | None, kind: pl.DataType | None) -> str | None:
     """The type to cast a column to, if it is not of it already."""
     if kind is None or (source is not None and schema[source] == kind):
         return None
+    if isinstance(kind, pl.Decimal):
+        return decimal_name(kind)
     return next(name for name, known in TYPES.items() if known == kind)
 
 

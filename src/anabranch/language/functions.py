@@ -32,9 +32,27 @@ def like_pattern(pattern: str) -> str:
     return f"(?s)^{''.join(parts)}$"
 
 
-def _shift(value: pl.Expr, bits: pl.Expr, left: bool) -> pl.Expr:
-    power = pl.lit(2, pl.Int64).pow(bits)
-    return value * power if left else value // power
+def shift(value: pl.Expr, bits: pl.Expr | int, left: bool, unsigned: bool = False) -> pl.Expr:
+    """64-bit integers shifted: to the right rounding down, to the left wrapping around.
+
+    By fewer than no bits, or more than 63, there is nothing left of a number to the right; to the left it
+    is NULL.
+    """
+    kind = pl.UInt64 if unsigned else pl.Int64
+    highest = pl.lit(2**63 if unsigned else -(2**63), kind)
+    signs = value // highest if unsigned else pl.when(value < 0).then(-1).otherwise(value * 0)
+    nothing = pl.lit(None, kind) if left else value * 0
+    if isinstance(bits, int):
+        if not 0 <= bits <= 63:
+            return nothing
+        power = highest if bits == 63 else pl.lit(2**bits, kind)
+        return value * power if left else signs if bits == 63 else value // power
+    last, powers = bits == 63, pl.lit(2, kind).pow(bits.clip(0, 62).cast(pl.UInt32))
+    if left:
+        shifted = value * pl.when(last).then(highest).otherwise(powers)
+    else:
+        shifted = pl.when(last).then(signs).otherwise(value // powers)
+    return pl.when(bits.is_between(0, 63)).then(shifted).when(bits.is_not_null()).then(nothing)
 
 
 def _case(*parts: pl.Expr) -> pl.Expr:
@@ -89,8 +107,8 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,
-    "<<": lambda a, b: _shift(a, b, True),
-    ">>": lambda a, b: _shift(a, b, False),
+    "<<": lambda a, b: shift(a, b, True),
+    ">>": lambda a, b: shift(a, b, False),
     "=": lambda a, b: a == b,
     "<>": lambda a, b: a != b,
     "<": lambda a, b: a < b,

@@ -12,24 +12,27 @@ in some SQL dialects and not in others: where different ones meet, parentheses a
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import re
 from collections.abc import Mapping
 
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import LanguageError, suggest
+from anabranch.errors import LanguageError
+from anabranch.language.decimals import is_written
 from anabranch.language.dialect import Scope, offset_of, parse
 from anabranch.language.expression import (
     INFIX,
-    TYPES,
     Call,
     Expression,
     Literal,
     Named,
+    type_named,
 )
 from anabranch.language.text_column import STAR, read_column
 from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.tree import suggest_type
 from anabranch.language.window import duration
 
 _OPERATORS: dict[type[exp.Expr], str] = {
@@ -72,7 +75,6 @@ _ELSEWHERE: dict[type[exp.Expr], str] = {
     exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
     exp.Exists: "EXISTS is not available: SEMI JOIN the other input, or ANTI JOIN it for NOT EXISTS",
     exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
-    exp.TryCast: "TRY_CAST is not available: CAST, and keep rows that do not fit out with CASE or WHERE",
     exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
     exp.RegexpLike: "regular expressions are not available: use LIKE",
     exp.SimilarTo: "SIMILAR TO is not available: use LIKE",
@@ -119,7 +121,7 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             values = (tree.args["true"], tree.args.get("false") or exp.Null())
             condition = _condition(tree, tree.this, scope)
             return Call("case", (condition, *(translate(part, scope) for part in values)))
-        case exp.Cast() if not isinstance(tree, exp.TryCast):
+        case exp.Cast():
             return _cast(tree, scope)
         case exp.Interval():
             return _interval(tree, scope)
@@ -160,15 +162,19 @@ def _constant(tree: exp.Expr, scope: Scope) -> Expression:
         case exp.Boolean():
             return Literal(bool(tree.this))
         case exp.Neg():
+            if isinstance(tree.this, exp.Literal) and str(tree.this.this) == str(2**63):
+                return Literal(-(2**63))
             inner = translate(tree.this, scope)
-            if isinstance(inner, Literal) and type(inner.value) in (int, float):
+            if isinstance(inner, Literal) and type(inner.value) in (int, float, decimal.Decimal):
                 return Literal(-inner.value)  # type: ignore[operator]
             return -inner
         case exp.Literal(is_string=True):
             return Literal(str(tree.this))
     digits = str(tree.this)
     if not isinstance(tree, exp.HexString) and not digits.isdigit():
-        return Literal(float(digits))
+        # As in DuckDB: with an exponent, or more digits than a decimal has, it is a float
+        exact = None if "e" in digits.lower() else decimal.Decimal(digits)
+        return Literal(exact if is_written(exact) else float(digits))
     number = int(digits, 16 if isinstance(tree, exp.HexString) else 10)
     if number >= 2**63:
         raise scope.error(f"{digits} does not fit 64 bits.", tree)
@@ -278,15 +284,18 @@ def _cast(tree: exp.Cast, scope: Scope) -> Expression:
     written = to.args["kind"] if to.this == exp.DType.USERDEFINED else to.this.value
     name = str(written).lower()
     name = _TYPE_NAMES.get(name, name)
-    if name not in TYPES or to.expressions:
-        raise scope.error(f"there is no type '{to.sql().lower()}'.{suggest(name, TYPES)}", tree)
+    if to.expressions:
+        name = f"{name}({', '.join(part.sql() for part in to.expressions)})"
+    if type_named(name) is None:
+        raise scope.error(f"there is no type '{to.sql().lower()}'.{suggest_type(name)}", tree)
     read = {"date": dt.date, "timestamp": dt.datetime}.get(name)
-    if read and isinstance(inner, Literal) and isinstance(inner.value, str):
+    trying = isinstance(tree, exp.TryCast)
+    if read and not trying and isinstance(inner, Literal) and isinstance(inner.value, str):
         try:
             return Literal(read.fromisoformat(inner.value))
         except ValueError as error:
             raise scope.error(f"{inner} is not a {name} such as 2026-01-31.", tree) from error
-    return inner.cast(name)
+    return inner.try_cast(name) if trying else inner.cast(name)
 
 
 def _function(tree: exp.Expr, scope: Scope) -> Expression:

@@ -5,6 +5,7 @@ One aggregate at a time; what is computed from several is a select after them.
 
 from __future__ import annotations
 
+import decimal
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 
@@ -107,7 +108,7 @@ def _parameter(name: str, tree: exp.Expr, scope: Scope) -> float:
     found = translate(tree, scope)
     value = found.value if isinstance(found, Literal) else None
     whole = name == "approx_distinct"
-    if type(value) is int or (type(value) is float and not whole):
-        return value
+    if type(value) is int or (isinstance(value, (float, decimal.Decimal)) and not whole):
+        return value if type(value) is int else float(value)
     wanted = "whole number" if whole else "number"
     raise scope.error(f"the second argument of {name.upper()} must be a {wanted}.", tree)

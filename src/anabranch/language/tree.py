@@ -36,12 +36,15 @@ class Expression:
         return Named(name, self)
 
     def cast(self, type_name: str) -> Expression:
-        """The value as another type: int8 … uint64, float32/64, string, boolean, date, timestamp."""
-        if type_name not in TYPES:
-            raise LanguageError(
-                f"There is no type '{type_name}' to cast to.{suggest(type_name, TYPES)}"
-            )
-        return Call("cast", (self, Literal(type_name)))
+        """The value as another type: int64, float64, decimal(10, 2), string, boolean, date, timestamp, …
+
+        A value that does not fit ends the run; `try_cast` gives NULL for it.
+        """
+        return Call("cast", (self, Literal(_known_type(type_name))))
+
+    def try_cast(self, type_name: str) -> Expression:
+        """The value as another type, NULL where it does not fit."""
+        return Call("try_cast", (self, Literal(_known_type(type_name))))
 
     def is_null(self) -> Expression:
         return Call("is_null", (self,))
@@ -157,8 +160,12 @@ class Literal(Expression):
             return "NULL"
         if isinstance(self.value, bool):
             return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, float)):
-            return str(self.value)
+        if isinstance(self.value, (int, decimal.Decimal)):
+            return f"{self.value:f}" if isinstance(self.value, decimal.Decimal) else str(self.value)
+        if isinstance(self.value, float):
+            # As SQL tells a float from a number of so many digits
+            shown = repr(self.value)
+            return shown if set(shown) & set("ein") else f"{shown}e0"
         quoted = "'" + str(self.value).replace("'", "''") + "'"
         # Texts tell expressions apart: what is written alike must be alike
         return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
@@ -193,10 +200,10 @@ class Call(Expression):
                 return f"-{parts[0]}"
             case "in":
                 return f"{parts[0]} IN ({', '.join(map(str, self.arguments[1:]))})"
-            case "cast":
+            case "cast" | "try_cast":
                 target = self.arguments[1]
                 assert isinstance(target, Literal)
-                return f"CAST({self.arguments[0]} AS {target.value!s})"
+                return f"{self.function.upper()}({self.arguments[0]} AS {target.value!s})"
             case "case":
                 pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
                 body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
@@ -269,3 +276,40 @@ TYPES: dict[str, pl.DataType] = {
     "timestamp": pl.Datetime("us"), "integer": pl.Int32(), "int": pl.Int32(), "long": pl.Int64(),
     "bigint": pl.Int64(), "double": pl.Float64(),
 }  # fmt: skip
+"""The types of columns by name, but for decimals, which `type_named` knows."""
+
+_DECIMAL = re.compile(r"(?:decimal|numeric)(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\s*)?\))?")
+
+
+def type_named(name: str) -> pl.DataType | None:
+    """The type of that name; None if there is none. `decimal` alone has 18 digits, 3 after the point.
+
+    >>> type_named("decimal(10, 2)"), type_named("text")
+    (Decimal(precision=10, scale=2), None)
+    """
+    written = _DECIMAL.fullmatch(name)
+    if written is None:
+        return TYPES.get(name)
+    if written[1] is None:
+        return pl.Decimal(18, 3)
+    precision, scale = int(written[1]), int(written[2] or 0)
+    return pl.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+
+
+def _known_type(name: str) -> str:
+    kind = type_named(name)
+    if kind is None:
+        raise LanguageError(f"There is no type '{name}' to cast to.{suggest_type(name)}")
+    return decimal_name(kind) if isinstance(kind, pl.Decimal) else name
+
+
+def decimal_name(kind: pl.Decimal) -> str:
+    """`decimal(10, 2)`."""
+    return f"decimal({kind.precision}, {kind.scale})"
+
+
+def suggest_type(name: str) -> str:
+    """What to say of a type that does not exist."""
+    if name.startswith(("decimal", "numeric")):
+        return " A decimal has 1 to 38 digits, of which so many follow the point: decimal(10, 2)."
+    return suggest(name, [*TYPES, "decimal(10, 2)"])

@@ -8,6 +8,7 @@ the pairs together.
 
 from __future__ import annotations
 
+import decimal
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from anabranch.language.expression import Call, Column, Expression, Literal, columns_of
+from anabranch.language.expression import (
+    COMPARISONS,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+)
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "negate": operator.neg, "abs": np.abs,
@@ -119,7 +127,8 @@ def _value(expression: Expression, columns: Columns) -> Any:
         case Column(name):
             return columns.get(name)
         case Literal(value):
-            return value if type(value) in (int, float, bool) and value == value else None
+            known = type(value) in (int, float, bool, decimal.Decimal)
+            return value if known and value == value else None
         case Call(function, arguments) if function in _FUNCTIONS or function in _LOGICAL:
             values = [_value(part, columns) for part in arguments]
             if any(value is None for value in values):
@@ -128,8 +137,21 @@ def _value(expression: Expression, columns: Columns) -> Any:
                 return _LOGICAL[function](*values) if all(map(_is_truth, values)) else None
             if function != "not" and any(map(_is_truth, values)):
                 return None
-            return _finite(_FUNCTIONS[function](*values))
+            numbers = _as_numbers(function, values)
+            return None if numbers is None else _finite(_FUNCTIONS[function](*numbers))
     return None
+
+
+def _as_numbers(function: str, values: list[Any]) -> list[Any] | None:
+    """The values with those that have a point as floats; None where that would not be exact."""
+    pointed = [isinstance(value, decimal.Decimal) for value in values]
+    if not any(pointed):
+        return values
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    compared = function in COMPARISONS and any(array.dtype.kind == "i" for array in arrays)
+    if not arrays or compared:
+        return None
+    return [float(value) if point else value for value, point in zip(values, pointed, strict=True)]
 
 
 def _finite(value: Any) -> Any:

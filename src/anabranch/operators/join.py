@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import Named, columns_of, to_polars
+from anabranch.language.expression import Named, columns_of
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
@@ -29,7 +29,7 @@ from anabranch.operators.due import due_times, span_of
 from anabranch.operators.meeting import Meeting, Side, meet
 from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
-from anabranch.operators.stateless import compute
+from anabranch.operators.stateless import compute, holds
 from anabranch.routing.frame import Frame
 from anabranch.routing.partition_map import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
@@ -130,8 +130,7 @@ class SymmetricJoin:
         for chosen in meeting.combinations():
             rows = self._joined(meeting, chosen, filtering)
             if self.condition is not None:
-                holds = rows.select(to_polars(self.condition, rows.schema)).to_series()
-                passed = holds.fill_null(False)
+                passed = holds(self.condition, rows)
                 rows = rows.filter(passed)
                 if marks:
                     kept = passed.to_numpy()

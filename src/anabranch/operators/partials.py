@@ -15,6 +15,7 @@ from anabranch.errors import RunError
 from anabranch.language.aggregate import AggregateCall
 
 TIME, SEQ = "__time", "__seq"
+DECIMAL_DIGITS = 38
 
 
 class Partial:
@@ -111,8 +112,12 @@ class Sum(Partial):
 
 
 def _check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:
-    """Refuses integer sums that do not fit: a quick bound over all rows first, then group by group."""
-    if values.dtype != pl.Int64 or values.len() == values.null_count():
+    """Refuses exact sums that do not fit: a quick bound over all rows first, then group by group."""
+    if values.len() == values.null_count():
+        return
+    if isinstance(values.dtype, pl.Decimal):
+        _check_digits(values, starts, call)
+    if values.dtype != pl.Int64:
         return
     low, high = values.min(), values.max()
     assert isinstance(low, int)
@@ -128,6 +133,25 @@ def _check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> 
             f"{call} leaves the range of 64-bit integers (values from {low} to {high}). "
             f"Sum a decimal or a float instead: cast the argument."
         )
+
+
+def _check_digits(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:
+    """Refuses sums of more than 38 digits, which Polars would let wrap around."""
+    most = 10**DECIMAL_DIGITS
+    whole = values.to_physical()
+    plain = whole.cast(pl.Float64).fill_null(0.0).to_numpy()
+    if np.abs(plain).max() * len(plain) < most:
+        return
+    # Floats tell which sums are far from the end; of the others every digit is looked at
+    sums = np.abs(np.add.reduceat(plain, starts))
+    ends = np.append(starts[1:], len(plain))
+    for place in np.flatnonzero(sums > most * (1 - 1e-6)):
+        group = whole[int(starts[place]) : int(ends[place])].drop_nulls().to_list()
+        if abs(sum(group)) >= most:
+            raise RunError(
+                f"{call} leaves the {DECIMAL_DIGITS} digits that a decimal can have. Sum a float instead, "
+                "CAST(x AS DOUBLE), or fewer digits after the point."
+            )
 
 
 class Extreme(Partial):

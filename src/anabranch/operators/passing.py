@@ -38,8 +38,9 @@ class Passing(OneInput):
             terms = spread.terms or ()
             partition = slot_of(hash_columns(list(terms), rows.height), spread.slots)
         number = np.arange(rows.height, dtype=np.uint64)
-        wanted = rows.select(self.columns)
-        return wanted.with_columns(pl.Series(LOCATOR, locator(partition, number)))
+        # The locator first: without a column a frame has no height, and steps may read none
+        located = rows.with_columns(pl.Series(LOCATOR, locator(partition, number)))
+        return located.select(*self.columns, LOCATOR)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         raise NotImplementedError

@@ -14,13 +14,14 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import columns_of, to_polars
+from anabranch.language.expression import columns_of
 from anabranch.language.graph import Join
 from anabranch.language.numbered import PLACE, SEEN
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
 from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
+from anabranch.operators.stateless import holds
 from anabranch.routing.frame import Frame
 from anabranch.routing.partition_map import distinct, expand, slices, slot_of_locator
 from anabranch.state.group import SiteState
@@ -241,7 +242,7 @@ class _Block:
         for at in range(0, len(mine), CHUNK):
             rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)
             if condition is not None:
-                rows = rows.filter(to_polars(condition, rows.schema).cast(pl.Boolean))
+                rows = rows.filter(holds(condition, rows))
             yield rows.select(LOCATOR, *self.product.schema)
 
     def _rows(self, mine: np.ndarray, theirs: np.ndarray, read: set[str]) -> pl.DataFrame:

@@ -54,7 +54,7 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     """The rows after these steps; the engine's own columns (`__…`) pass through."""
     for step in steps:
         if isinstance(step, Where):
-            rows = rows.filter(to_polars(step.predicate, rows.schema))
+            rows = rows.filter(holds(step.predicate, rows))
         else:
             own = [name for name in rows.columns if name.startswith("__")]
             rows = compute(rows, step.columns, own)
@@ -70,6 +70,12 @@ def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = 
         to_polars(part.expression, schema).alias(part.name) for part in named
     )
     return computed.select(*(part.name for part in named), *keep)
+
+
+def holds(predicate: Expression, rows: pl.DataFrame) -> pl.Series:
+    """For each of the rows, whether the predicate is true, also where it reads no column; never NULL."""
+    truth = compute(rows, [Named("__holds", predicate)]).to_series()
+    return truth.cast(pl.Boolean).fill_null(False)
 
 
 def needed(steps: Sequence[Step], columns: Iterable[str]) -> set[str]:

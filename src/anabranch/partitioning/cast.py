@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from anabranch.language.expression import TYPES
+from anabranch.language.expression import TYPES, type_named
 
 EXACT_BITS = {"float32": 24, "float64": 53}
 """Integers up to two to this power are floats of their own."""
@@ -16,7 +16,8 @@ def loses_nothing(kind: pl.DataType, name: str) -> bool:
     >>> loses_nothing(pl.UInt32(), "int64"), loses_nothing(pl.Int64(), "int32")
     (True, False)
     """
-    target = TYPES[name]
+    target = type_named(name)
+    assert target is not None
     if kind == target:
         return True
     if kind.is_integer():
@@ -28,6 +29,11 @@ def loses_nothing(kind: pl.DataType, name: str) -> bool:
     if kind == pl.Boolean:
         return target.is_integer()
     return (kind == pl.Float32 and name == "float64") or (kind == pl.Date and name == "timestamp")
+
+
+def is_integer_type(name: str) -> bool:
+    kind = type_named(name)
+    return kind is not None and kind.is_integer()
 
 
 def type_name(kind: pl.DataType) -> str | None:

@@ -17,8 +17,14 @@ from typing import TypeAlias
 
 import polars as pl
 
-from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, columns_of
-from anabranch.partitioning.cast import loses_nothing
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+)
+from anabranch.partitioning.cast import is_integer_type, loses_nothing
 
 LARGEST = 2**63 - 1
 """Literals are 64-bit integers."""
@@ -81,7 +87,7 @@ def _plain(term: Expression) -> Expression:
     match term:
         case Call("cast", (Attribute() as inner, Literal(str(name)))):
             # Only where the hash stays the same too: it does not see the width of an integer
-            if TYPES[name].is_integer() and loses_nothing(inner.kind, name):
+            if is_integer_type(name) and loses_nothing(inner.kind, name):
                 return inner
         case Call(function, parts):
             return Call(function, tuple(canonical(part) for part in parts))
@@ -169,7 +175,7 @@ def is_whole(term: Expression) -> bool:
         case Literal(value):
             return type(value) is int
         case Call("cast", (_, Literal(str(name)))):
-            return TYPES[name].is_integer()
+            return is_integer_type(name)
         case Call(function, parts):
             return function in _COUNTS or (function in _WHOLE and all(map(is_whole, parts)))
     return False

@@ -9,8 +9,9 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
-from anabranch.language.expression import TYPES
+from anabranch.language.expression import type_named
 from anabranch.language.graph import Ordered, Stream
+from anabranch.language.tree import suggest_type
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
@@ -44,13 +45,16 @@ def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
 def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:
     if schema is None or isinstance(schema, pl.Schema):
         return schema
-    for column, kind in schema.items():
-        if kind not in TYPES:
+    types: dict[str, pl.DataType] = {}
+    for column, name in schema.items():
+        kind = type_named(str(name))
+        if kind is None:
             raise SourceError(
-                f"Stream '{stream}', column '{column}': there is no type '{kind}'."
-                f"{suggest(str(kind), TYPES)}"
+                f"Stream '{stream}', column '{column}': there is no type '{name}'."
+                f"{suggest_type(str(name))}"
             )
-    return pl.Schema({column: TYPES[kind] for column, kind in schema.items()})
+        types[column] = kind
+    return pl.Schema(types)
 
 
 def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) -> Ordered:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from anabranch.errors import suggest
-from anabranch.language.expression import TYPES
+from anabranch.language.expression import TYPES, type_named
+from anabranch.language.tree import suggest_type
 from anabranch.spec.options import stream_kinds, stream_options
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 
@@ -86,9 +87,20 @@ def _columns(words: Statement) -> dict[str, str]:
             raise spot.error(f"the column '{column}' appears twice.")
         spot = words.spot()
         kind = words.name(f"the type of '{column}', e.g. BIGINT").upper()
-        if kind not in SQL_TYPES:
+        if kind in ("DECIMAL", "NUMERIC"):
+            kind = f"decimal{_digits(words)}"
+            if type_named(kind) is None:
+                raise spot.error(f"there is no type {kind}.{suggest_type(kind)}")
+            found[column] = kind
+        elif kind in SQL_TYPES:
+            found[column] = SQL_TYPES[kind]
+        else:
             raise spot.error(f"there is no type {kind}.{suggest(kind, SQL_TYPES)}")
-        found[column] = SQL_TYPES[kind]
         if words.take(")"):
             return found
         words.need(",", f"',' or ')' after the type of '{column}'")
+
+
+def _digits(words: Statement) -> str:
+    """`(10, 2)` after DECIMAL, if it is there."""
+    return f"({', '.join(words.expressions())})" if words.next_is("(") else ""

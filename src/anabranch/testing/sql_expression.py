@@ -14,7 +14,14 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from anabranch.errors import PlanningError
-from anabranch.language.expression import TYPES, Call, Column, Expression, Literal, type_of
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    type_named,
+    type_of,
+)
 from anabranch.language.functions import DOTTED
 
 EPOCH, SEQ = "__epoch", "__seq"
@@ -76,8 +83,9 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
     parts = [expression_sql(part, schema) for part in expression.arguments]
     kind = type_of(expression, schema, "oracle")
     match expression.function:
-        case "cast":
-            return _cast(parts[0], kinds[0], str(_value(expression.arguments[1])))
+        case "cast" | "try_cast" as way:
+            target = str(_value(expression.arguments[1]))
+            return _cast(parts[0], kinds[0], target, way.upper())
         case "in":
             return f"({parts[0]} IN ({', '.join(parts[1:])}))"
         case "case":
@@ -101,6 +109,11 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
         case "+" | "-" | "*" | "/" | "//" | "%" if kind.is_numeric() and not kind.is_decimal():
             wide = [f"CAST({part} AS {type_name(kind)})" for part in parts]
             return _arithmetic(expression.function, wide, kind)
+        case "//" | "%" if kind.is_decimal():
+            rest = floor_modulo(parts[0], parts[1])
+            return (
+                rest if expression.function == "%" else f"floor(({parts[0]} - {rest}) / {parts[1]})"
+            )
         case "-" if all(isinstance(part, pl.Datetime) for part in kinds):
             # Of times with a zone on both sides of 1970, DuckDB's own difference is a millisecond off
             return f"to_microseconds(epoch_us({parts[0]}) - epoch_us({parts[1]}))"
@@ -118,6 +131,8 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} LIKE {parts[1]})"
         case "round":
             digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
+            if kinds[0].is_decimal():
+                return f"round({parts[0]}, {digits})"
             return f"round_even({parts[0]}, {digits})" if kinds[0].is_float() else parts[0]
         case "ip_number":
             return _ip_number(parts[0])
@@ -167,8 +182,9 @@ def _arithmetic(operator: str, parts: Sequence[str], kind: pl.DataType) -> str:
     return f"({left} {operator} {right})"
 
 
-def _cast(value: str, kind: pl.DataType, target: str) -> str:
-    wanted = TYPES[target]
+def _cast(value: str, kind: pl.DataType, target: str, way: str) -> str:
+    wanted = type_named(target)
+    assert wanted is not None
     if kind.is_float() and wanted.is_integer():
         value = f"trunc({value})"
     if kind.is_integer() and isinstance(wanted, pl.Datetime):
@@ -177,7 +193,7 @@ def _cast(value: str, kind: pl.DataType, target: str) -> str:
         value = f"epoch_us({value})"
     if kind.is_float() and wanted == pl.String:
         raise PlanningError("The oracle cannot cast floats to strings: the digits differ.")
-    return f"CAST({value} AS {type_name(wanted)})"
+    return f"{way}({value} AS {type_name(wanted)})"
 
 
 def _literal(literal: Literal) -> str:
@@ -190,7 +206,7 @@ def _literal(literal: Literal) -> str:
         case float():
             return f"CAST('{value!r}' AS DOUBLE)"
         case decimal.Decimal():
-            return f"CAST('{value}' AS DECIMAL(38, {max(0, -int(value.as_tuple().exponent))}))"
+            return f"{value:f}"
         case bytes():
             return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
         case dt.datetime():

@@ -1,0 +1,102 @@
+"""Functions of decimals: which type their values have, and how they are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.decimals import (
+    WHOLE,
+    common,
+    divide_down,
+    multiply,
+    product_type,
+    rounded,
+    rounded_down,
+    sum_type,
+)
+from anabranch.language.functions import FUNCTIONS, misuse
+from anabranch.language.typed import Typed
+
+_ALIKE = frozenset(("coalesce", "greatest", "least", "case"))
+"""Functions whose values are brought to one type."""
+
+
+def with_decimals(
+    function: str, arguments: Sequence[Typed]
+) -> tuple[Sequence[Typed], Typed | None]:
+    """A function of decimals: computed, or its arguments as floats where it is one of floats."""
+    if function in _ALIKE:
+        return _brought_together(function, arguments), None
+    if function in ("+", "-", "*", "%", "//") and all(part.decimal for part in arguments):
+        return arguments, _arithmetic(function, arguments[0], arguments[1])
+    first = arguments[0]
+    if isinstance(first.kind, pl.Decimal):
+        whole = pl.Decimal(first.kind.precision, 0)
+        match function:
+            case "negate" | "abs":
+                return arguments, Typed(FUNCTIONS[function](first.expr), first.kind)
+            case "sign":
+                return arguments, Typed(first.expr.to_physical().sign().cast(pl.Int64), pl.Int64())
+            case "floor" | "ceil":
+                value = rounded_down(first.expr, first.kind.scale, up=function == "ceil")
+                return arguments, Typed(value.cast(whole), whole)
+            case "round":
+                return arguments, _rounded(first, arguments[1:])
+    if function in ("concat", "is_null", "is_not_null"):
+        return arguments, None
+    return [
+        Typed(part.as_float(), pl.Float64()) if isinstance(part.kind, pl.Decimal) else part
+        for part in arguments
+    ], None
+
+
+def _arithmetic(function: str, left: Typed, right: Typed) -> Typed:
+    kinds = left.decimal, right.decimal
+    assert kinds[0] is not None
+    assert kinds[1] is not None
+    if function == "*":
+        kind = product_type(kinds[0], kinds[1])
+        return Typed(multiply(left.as_decimal(), right.as_decimal(), kind), kind)
+    if function in ("%", "//"):
+        shared = common([kinds[0], kinds[1]])
+        sides = left.as_decimal(shared), right.as_decimal(shared)
+        kind = shared if function == "%" else WHOLE
+        return Typed(divide_down(*sides, remainder=function == "%").cast(kind), kind)
+    kind = sum_type(kinds[0], kinds[1])
+    return Typed(FUNCTIONS[function](left.as_decimal(), right.as_decimal()).cast(kind), kind)
+
+
+def _rounded(value: Typed, digits: Sequence[Typed]) -> Typed:
+    wanted = digits[0].value if digits else 0
+    problem = misuse("round", 1, wanted)
+    if problem:
+        raise LanguageError(f"argument 2 of ROUND is {wanted}; expected a constant: {problem}.")
+    assert isinstance(value.kind, pl.Decimal)
+    if wanted >= value.kind.scale:
+        return value
+    kind = pl.Decimal(value.kind.precision, wanted)
+    return Typed(rounded(value.expr, value.kind.scale, wanted).cast(kind), kind)
+
+
+def _brought_together(function: str, arguments: Sequence[Typed]) -> list[Typed]:
+    """The values of a function in one type: decimals, or floats if one of them is a float."""
+    values = set(range(1, len(arguments) - 1, 2)) | {len(arguments) - 1}
+    places = values if function == "case" else set(range(len(arguments)))
+    numbers = [arguments[place] for place in places if arguments[place].kind != pl.Null]
+    if not all(part.kind.is_numeric() for part in numbers):
+        return list(arguments)
+    own = [part.decimal for part in numbers]
+    kinds = [kind for kind in own if kind is not None]
+    shared = common(kinds) if len(kinds) == len(own) else None
+
+    def brought(part: Typed) -> Typed:
+        if part.kind == pl.Null:
+            return part
+        if shared is None:
+            return Typed(part.as_float(), pl.Float64())
+        return Typed(part.as_decimal(shared), shared)
+
+    return [brought(part) if place in places else part for place, part in enumerate(arguments)]

@@ -1,0 +1,260 @@
+"""Expressions over columns of known types: the Polars expression of each and the type of its values.
+
+Every call gets the types of its arguments, so that numbers meet in a type that loses nothing: whole numbers
+are computed with in 64 bits however narrow their columns are, decimals by the rules of `decimals.py`, and a
+constant with a point is a decimal beside decimals, exact beside whole numbers that it is compared with, and
+else a float. What is made of constants alone is computed once and is a constant itself.
+"""
+
+from __future__ import annotations
+
+import decimal
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.casts import cast
+from anabranch.language.comparing import compare, is_in
+from anabranch.language.decimal_functions import with_decimals
+from anabranch.language.decimals import (
+    constant,
+    decimal_of,
+    is_written,
+    product_type,
+    sum_type,
+)
+from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
+from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal, type_named
+from anabranch.language.typed import Typed, typed_constant
+
+GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
+"""Functions whose value may need more bits than what they are made of."""
+_NARROW = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
+
+
+def lower(expression: Expression, schema: Mapping[str, pl.DataType]) -> Typed:
+    """What computes this expression over a frame with this schema."""
+    # Post-order with a stack of our own: trees may be deeper than Python's
+    done: list[Typed] = []
+    waiting: list[tuple[Expression, bool]] = [(expression, False)]
+    while waiting:
+        part, ready = waiting.pop()
+        match part:
+            case Column(name):
+                done.append(Typed(pl.col(name), schema[name]))
+            case Literal(value):
+                done.append(typed_constant(value))
+            case Call(_, arguments) if not ready:
+                waiting.append((part, True))
+                waiting += [(argument, False) for argument in reversed(arguments)]
+            case Call(_, arguments):
+                cut = len(done) - len(arguments)
+                done[cut:] = [_evaluated(part, done[cut:])]
+            case _:
+                raise LanguageError(f"'{part}' cannot be evaluated as a column expression.")
+    return done[0]
+
+
+def columns_of(expression: Expression) -> Iterator[str]:
+    """The names of the columns an expression reads."""
+    waiting = [expression]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Column):
+            yield part.name
+        elif isinstance(part, Call):
+            waiting += reversed(part.arguments)
+
+
+def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
+    """A call over its arguments; of constants alone, its value."""
+    try:
+        computed = _apply(call, arguments)
+        if computed.is_constant or not all(argument.is_constant for argument in arguments):
+            return computed
+        value = pl.select(value=computed.expr).to_series()
+    except pl.exceptions.PolarsError as error:
+        columns = dict.fromkeys(columns_of(call))
+        kinds = ", ".join(
+            f"{part} {argument.kind}"
+            for part, argument in zip(call.arguments, arguments, strict=True)
+        )
+        # The lines after the first are about Polars' own expressions
+        reason = (str(error).splitlines() or [""])[0]
+        raise LanguageError(
+            f"'{call}' cannot be computed from {kinds if columns else 'constants'}: {reason}"
+        ) from error
+    return Typed(pl.lit(value.item(), value.dtype), value.dtype, value.item())
+
+
+def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
+    function = call.function
+    if function in ("cast", "try_cast"):
+        return _cast(arguments[0], str(arguments[1].value), strict=function == "cast")
+    if function == "in":
+        return is_in(arguments[0], [option.value for option in arguments[1:]])
+    exact = _of_constants(function, arguments)
+    if exact is not None:
+        return exact
+    arguments = _truths(function, arguments)
+    if function in COMPARISONS or function == "is_distinct":
+        compared = compare(call, arguments)
+        if compared is not None:
+            return compared
+    if any(isinstance(argument.kind, pl.Decimal) for argument in arguments):
+        arguments, computed = with_decimals(function, arguments)
+        if computed is not None:
+            return computed
+    if function in GROWING:
+        arguments = [
+            Typed(part.expr.cast(pl.Int64), pl.Int64()) if part.kind in _NARROW else part
+            for part in arguments
+        ]
+    if function in ("<<", ">>"):
+        return _shifted(call, arguments[0], arguments[1])
+    if function == "coalesce":
+        return _coalesced(arguments)
+    plain = _plain_arguments(call, arguments)
+    return Typed(FUNCTIONS[function](*plain), _kind(function, arguments))
+
+
+def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
+    """The arguments as the function wants them: Polars expressions, some of them plain values."""
+    fixed = CONSTANTS.get(call.function, ())
+    plain: list[Any] = []
+    for place, argument in enumerate(arguments):
+        if place not in fixed:
+            plain.append(argument.expr)
+            continue
+        value = argument.value if argument.is_constant else call.arguments[place]
+        wanted = misuse(call.function, place, value)
+        if wanted:
+            raise LanguageError(
+                f"argument {place + 1} of {call.function.upper()} is {call.arguments[place]}; expected a "
+                f"constant: {wanted}."
+            )
+        plain.append(value)
+    return plain
+
+
+def _kind(function: str, arguments: Sequence[Typed]) -> pl.DataType:
+    """The type of a function's values, as Polars has it for arguments of these types."""
+    fixed = CONSTANTS.get(function, ())
+    parts = tuple(
+        (
+            part.kind,
+            type(part.value) if part.is_constant else None,
+            part.value if n in fixed else None,
+        )
+        for n, part in enumerate(arguments)
+    )
+    if function == "case":
+        # However many branches there are, their types are few
+        parts = (*(parts[0], parts[-1]), *dict.fromkeys(parts[1:-1:2]))
+    elif function in ("coalesce", "greatest", "least", "concat"):
+        parts = tuple(dict.fromkeys(parts))
+    return _kind_for(function, parts)
+
+
+_SAMPLES: Mapping[type, Any] = {
+    int: pl.lit(1, pl.Int64), float: pl.lit(1.0), decimal.Decimal: pl.lit(1.0), str: pl.lit(""),
+    bool: pl.lit(True), bytes: pl.lit(b""),
+}  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4096)
+def _kind_for(
+    function: str, parts: tuple[tuple[pl.DataType, type | None, Any], ...]
+) -> pl.DataType:
+    fixed = CONSTANTS.get(function, ())
+    schema: dict[str, pl.DataType] = {}
+    plain: list[Any] = []
+    for place, (kind, constant_of, value) in enumerate(parts):
+        if place in fixed:
+            plain.append(value)
+        elif constant_of is type(None):
+            plain.append(pl.lit(None, kind))
+        elif constant_of is not None and constant_of in _SAMPLES:
+            plain.append(_SAMPLES[constant_of])
+        else:
+            schema[str(place)] = kind
+            plain.append(pl.col(str(place)))
+    if function == "case":
+        condition, *values = plain
+        plain = [part for value in values[1:] for part in (condition, value)] + [values[0]]
+    return pl.DataFrame(schema=schema).select(value=FUNCTIONS[function](*plain)).schema["value"]
+
+
+def _truths(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:
+    """NULL as a truth value where a condition is meant."""
+    if function == "case":
+        places = set(range(0, len(arguments) - 1, 2))
+    elif function == "not" or (
+        function in ("&", "|") and all(part.kind in (pl.Boolean, pl.Null) for part in arguments)
+    ):
+        places = set(range(len(arguments)))
+    else:
+        return arguments
+    return [
+        Typed(pl.lit(None, pl.Boolean), pl.Boolean(), None)
+        if place in places and part.kind == pl.Null
+        else part
+        for place, part in enumerate(arguments)
+    ]
+
+
+_CONSTANT_SUMS: Mapping[str, Callable[..., decimal.Decimal]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "negate": lambda a: -a,
+}  # fmt: skip
+
+
+def _of_constants(function: str, arguments: Sequence[Typed]) -> Typed | None:
+    """Constants with a point added and multiplied as they are written."""
+    if function not in _CONSTANT_SUMS or not any(part.is_written for part in arguments):
+        return None
+    if not all(part.is_written or type(part.value) is int for part in arguments):
+        return None
+    values = [part.value for part in arguments]
+    with decimal.localcontext(decimal.Context(prec=100)):
+        result = _CONSTANT_SUMS[function](*map(decimal.Decimal, values))
+    digits = [part.decimal for part in arguments]
+    own = digits[0]
+    if len(digits) == 2 and digits[0] and digits[1]:
+        own = (product_type if function == "*" else sum_type)(digits[0], digits[1])
+    if not is_written(result) or own is None:
+        return None
+    return Typed(pl.lit(float(result)), pl.Float64(), result, own)
+
+
+def _coalesced(arguments: Sequence[Typed]) -> Typed:
+    """The first that is not NULL. Nothing after a constant counts: Polars would forget the rows' number."""
+    kind = _kind("coalesce", arguments)
+    able = [part for part in arguments if part.value is not None] or arguments[:1]
+    last = next((n for n, part in enumerate(able) if part.is_constant), len(able) - 1)
+    if last == 0:
+        return Typed(able[0].expr.cast(kind), kind)
+    return Typed(FUNCTIONS["coalesce"](*(part.expr for part in able[: last + 1])).cast(kind), kind)
+
+
+def _shifted(call: Call, value: Typed, bits: Typed) -> Typed:
+    left = call.function == "<<"
+    if left and type(bits.value) is int and not 0 <= bits.value <= 63:
+        raise LanguageError(f"'{call}' shifts by {bits.value} bits; expected 0 to 63.")
+    unsigned = value.kind == pl.UInt64
+    by = bits.value if type(bits.value) is int else bits.expr.cast(pl.Int64)
+    kind = pl.UInt64() if unsigned else pl.Int64()
+    return Typed(shift(value.expr.cast(kind), by, left, unsigned), kind)
+
+
+def _cast(value: Typed, name: str, strict: bool) -> Typed:
+    wanted = type_named(name)
+    assert wanted is not None
+    if value.is_written and not wanted.is_float():
+        # What is written has its digits: 0.1 is no float on the way to a decimal or a text
+        own = decimal_of(value.kind, value.value)
+        assert own is not None
+        value = Typed(constant(value.value, own), own)
+    return Typed(cast(value.expr, value.kind, wanted, strict), wanted)

@@ -1,0 +1,87 @@
+"""A Polars expression together with the type of its values, and constants as such."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.decimals import constant, decimal_of, is_written, rescaled
+
+_NONE = object()
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A Polars expression with the type of its values."""
+
+    expr: pl.Expr
+    kind: pl.DataType
+    value: Any = _NONE
+    """The value, if it is a constant."""
+    digits: pl.Decimal | None = None
+    """The decimal type of a constant with a point that others were computed to."""
+
+    @property
+    def is_constant(self) -> bool:
+        return self.value is not _NONE
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it is a constant with a point, which is a decimal or a float by what it meets."""
+        return is_written(self.value) and not isinstance(self.kind, pl.Decimal)
+
+    @property
+    def decimal(self) -> pl.Decimal | None:
+        """The decimal type that its values have beside decimals."""
+        if isinstance(self.value, float) or not self.kind.is_numeric():
+            return None
+        return self.digits or decimal_of(self.kind, self.value if self.is_constant else None)
+
+    def as_decimal(self, kind: pl.Decimal | None = None) -> pl.Expr:
+        """Its values as decimals, of this type or of their own."""
+        own = self.decimal
+        assert own is not None
+        if self.is_constant:
+            return constant(self.value, kind or own)
+        value = self.expr if isinstance(self.kind, pl.Decimal) else self.expr.cast(own)
+        return value if kind in (None, own) else rescaled(value, own, kind)
+
+    def as_float(self) -> pl.Expr:
+        return self.expr.cast(pl.Float64) if isinstance(self.kind, pl.Decimal) else self.expr
+
+
+def typed_constant(value: Any) -> Typed:
+    if type(value) is int:
+        if not -(2**63) <= value < 2**63:
+            raise LanguageError(f"{value} does not fit 64 bits.")
+        return Typed(pl.lit(value, pl.Int64), pl.Int64(), value)
+    if isinstance(value, decimal.Decimal):
+        return Typed(pl.lit(float(value)), pl.Float64(), value)
+    return Typed(pl.lit(value), kind_of_constant(value), value)
+
+
+def kind_of_constant(value: Any) -> pl.DataType:
+    match value:
+        case None:
+            return pl.Null()
+        case bool():
+            return pl.Boolean()
+        case int():
+            return pl.Int64()
+        case float() | decimal.Decimal():
+            return pl.Float64()
+        case str():
+            return pl.String()
+        case bytes():
+            return pl.Binary()
+        case dt.datetime() | dt.date() | dt.timedelta():
+            return pl.select(value=pl.lit(value)).schema["value"]
+    raise LanguageError(
+        f"{value!r} is a {type(value).__name__}, which cannot be a constant; expected a number, a text, "
+        "bytes, a truth value, a date, a time or a length of time, or None."
+    )
