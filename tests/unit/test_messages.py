@@ -22,7 +22,9 @@ def fault(sql: str) -> str:
 
 def test_the_reason_comes_before_the_query() -> None:
     told = fault("SELECT time, lenn FROM tcp")
-    assert told.startswith("Query 'q', at character 14: column 'lenn' is not found. Did you mean 'len'?")
+    assert told.startswith(
+        "Query 'q', at character 14: column 'lenn' is not found. Did you mean 'len'?"
+    )
     assert told.endswith("In: SELECT time, lenn FROM tcp")
 
 

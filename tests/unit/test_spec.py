@@ -268,7 +268,7 @@ def test_faults_of_the_file(tmp_path: Path, text: str, message: str) -> None:
          "a case stands alone"),
         ("{from: flows}", LanguageError, "in a circle: flows -> flows"),
         ("SELECT len FROM flows", LanguageError, "in a circle: flows -> flows"),
-        ("SELECT lenn FROM tcp", LanguageError, "queries.flows: Query 'flows', at character 8: column 'lenn'"),
+        ("SELECT lenn FROM tcp", LanguageError, "Query 'flows', at character 8: column 'lenn'"),
         ("SELECT len FROM tpc", LanguageError, "Did you mean 'tcp'?"),
         ("SELECT len FRM tcp", LanguageError, "queries.flows: Query 'flows'"),
         ("{sql: SELECT len FROM tcp, where: len > 3}", SettingsError,

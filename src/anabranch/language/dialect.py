@@ -19,8 +19,9 @@ from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
+from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
-from anabranch.language.kinds import Kinds, kind_of
+from anabranch.language.lowering import Kinds, kind_of
 
 
 class TextDialect(Dialect):
@@ -106,11 +107,9 @@ class Scope:
     def kind(self, expression: Expression) -> pl.DataType:
         """The type of an expression over the columns there are."""
         try:
-            return kind_of(expression, self.schema, self.kinds, self.where)
-        except PlacedError:
-            raise
+            return kind_of(expression, self.schema, self.kinds)
         except LanguageError as error:
-            raise self.error(str(error).removeprefix(f"{self.where}: ")) from error
+            raise self.error(str(error)) from error
 
 
 class StatementDialect(TextDialect):
@@ -146,6 +145,7 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     """The text as sqlglot's tree."""
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
+    _refuse_deep(scope)
     try:
         return sqlglot.parse_one(scope.text, dialect=dialect)
     except ParseError as error:
@@ -158,6 +158,21 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
+
+
+def _refuse_deep(scope: Scope) -> None:
+    """Refuses a text with more parentheses within each other than can be read, before it is tried."""
+    if scope.text.count("(") <= MOST_NESTED:
+        return
+    depth = 0
+    for offset, letter in enumerate(scope.text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth > MOST_NESTED:
+            raise scope.error(
+                f"there are more than {MOST_NESTED:,} parentheses within each other, which is the most "
+                "that can be read. Compute some of it in a query of its own and read that.",
+                offset,
+            )
 
 
 def offset_of(tree: exp.Expr) -> int | None:

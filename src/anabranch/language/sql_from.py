@@ -297,9 +297,12 @@ class _Meeting:
 
 def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     """The conditions that AND holds together."""
-    if tree is None:
-        return []
-    tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        return [*conjuncts(tree.this), *conjuncts(tree.expression)]
-    return [tree]
+    conditions: list[exp.Expr] = []
+    waiting = [] if tree is None else [tree]
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, exp.And):
+            waiting += [part.expression, part.this]
+        else:
+            conditions.append(part)
+    return conditions

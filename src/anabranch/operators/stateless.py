@@ -16,6 +16,7 @@ from anabranch.language.expression import (
     columns_of,
     to_polars,
 )
+from anabranch.operators.pieces import LARGE, in_pieces
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
 def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()) -> pl.DataFrame:
     """Named expressions over the rows, constants as long as the rows."""
     named = list(columns)
+    if any(isinstance(part.expression, Call) and part.expression.weight > LARGE for part in named):
+        rows, named = in_pieces(rows, named)
     # with_columns, unlike select, gives a constant the height of the frame
     schema = rows.schema
     computed = rows.with_columns(
