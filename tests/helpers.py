@@ -80,9 +80,10 @@ def read_results(folder: Path, format: str = "parquet") -> pl.DataFrame:
 
 
 def manifests(checkpoint: Path) -> list[Manifest]:
-    """All manifests of a checkpoint, oldest first."""
+    """All manifests of a checkpoint that has come to an epoch, oldest first."""
     found = sorted((checkpoint / "manifests").glob("*.json"))
-    return [decode(path.read_bytes(), str(path)) for path in found]
+    entries = [decode(path.read_bytes(), str(path)) for path in found]
+    return [entry for entry in entries if entry.epoch >= 0]
 
 
 def orphans(checkpoint: Path) -> set[str]:
@@ -194,7 +195,7 @@ class Stage:
         older = [
             name
             for log in offset["logs"]
-            for name in json.loads((self.checkpoint / log).read_bytes())
+            for name in json.loads((self.checkpoint / log).read_bytes())["files"]
         ]
         return [Path(name).name for name in (*older, *offset["recent"])]
 

@@ -27,7 +27,7 @@ from anabranch.errors import LanguageError, PlanningError, SettingsError, Source
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
 from anabranch.language.graph import Node, Stream, depth
-from anabranch.language.window import duration
+from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
@@ -163,8 +163,11 @@ class Session:
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
         allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
-        if allowed < 0:
-            raise SettingsError(f"Stream '{name}': lateness is {lateness}; expected 0 or more.")
+        if not 0 <= allowed <= LONGEST:
+            raise SettingsError(
+                f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
+                "of the ordered attribute."
+            )
         terms = self._given(node, made, partitioned_by)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
         return Query(node)
@@ -195,7 +198,10 @@ class Session:
                 f"Stream '{name}' is a Spark DataFrame, but this session has no Spark: "
                 "make it with Session(spark)."
             )
-        return DataFrameSource(name, frame, self.settings.landing_ahead, self.settings.fsync)
+        settings = self.settings
+        return DataFrameSource(
+            name, frame, settings.landing_ahead, settings.fsync, settings.private_files
+        )
 
     def from_stream(self, name: str) -> Query:
         """The rows of a stream, or of another query."""
@@ -350,7 +356,9 @@ class Session:
                         "given: start(dead_letter='folder')."
                     )
         made = make_sinks(sinks)
-        durable = place(str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")))
+        durable = place(
+            str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")), self.settings.private_files
+        )
         options = RunOptions(
             name=name,
             root=str(durable),

@@ -87,6 +87,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     keep_manifests: int = 2
     # Flush segments, results and manifests to the disk, to survive the machine and not only the process.
     fsync: bool = True
+    # Checkpoints, results, landed batches and dead letters are for their owner alone (folders 0700, files
+    # 0600); if not, as the umask says. A umask that is stricter counts in any case.
+    private_files: bool = True
     # Accept aggregates without a window and joins without bounds of time, whose state no watermark ever
     # gives back.
     allow_unbounded_state: bool = False

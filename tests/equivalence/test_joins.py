@@ -23,7 +23,9 @@ from anabranch.language.expression import Expression
 from anabranch.language.graph import Ordered, Stream
 from anabranch.language.join import JOINS
 from anabranch.operators import base, meeting
+from anabranch.state import stretch
 from anabranch.testing.cases import (
+    CLOCKS,
     KEYS,
     NUMBERS,
     SCHEMA,
@@ -34,6 +36,7 @@ from anabranch.testing.cases import (
     make_frames,
     streams,
 )
+from anabranch.testing.chooser import Clock
 from anabranch.testing.joins import SHAPES, JoinMaker, draw_join_case
 from anabranch.testing.queries import QueryMaker
 from anabranch.testing.trial import Leg, Outcome, Trial, check, draw_trial
@@ -166,6 +169,43 @@ def test_keys_that_share_a_locator(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = of_every_kind(one, two, near() & (col("v") != col("v_right")))
     queries["keys"] = one.join(two, on=["r", "t"], how="full", where=near())
     check(Case(queries=queries, **data), Trial((Leg(2),), BUSY, moves=3))
+
+
+@pytest.mark.parametrize("clock", [CLOCKS[0], CLOCKS[-1]], ids=str)
+@pytest.mark.parametrize("collide", [False, True])
+def test_many_rows_of_a_key_within_narrow_bounds(
+    clock: Clock, collide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of two keys, many of each kept for late ones; few of them are near in time."""
+    if collide:
+        whole = base.locator
+        monkeypatch.setattr(base, "locator", lambda at, hashes: whole(at, hashes & np.uint64(1)))
+    monkeypatch.setattr(stretch, "BLOCK", 7)
+    monkeypatch.setattr(meeting, "ROWS", 5)
+    frames = {
+        name: make_frames(Shape(400, 6, 0.5, 60, False, keys=2, begin=-9, seed=seed), clock)
+        for seed, name in enumerate(("one", "two"), start=5)
+    }
+    one, two = (q.select("time", "i", "v") for q in streams(list(frames), clock))
+
+    def later(name: str, other: str, low: int, high: int) -> Expression:
+        spans = [dt.timedelta(microseconds=n) if clock.unit else n for n in (low, high)]
+        return col(name).between(col(other) + spans[0], col(other) + spans[1])
+
+    conditions = {
+        "both": later("time_right", "time", -2, 2), "after": later("time_right", "time", 3, 5)
+    }  # fmt: skip
+    queries = {}
+    for name, near in conditions.items():
+        for kind in JOINS:
+            queries[f"{name}_{kind}"] = one.join(two, on="i", how=kind, where=near)
+            extra = near & (col("v") < col("v_right"))
+            queries[f"{name}_{kind}_less"] = one.join(two, on="i", how=kind, where=extra)
+    third = later("time_c", "time_right", -1, 1)
+    three = one.join(two, on="i", where=conditions["after"])
+    queries["three"] = three.join(one, on="i", where=third, suffix="c")
+    case = Case(frames, {"one": 40, "two": 40}, queries, clock)
+    check(case, Trial((Leg(2, "stop", 3), Leg(4)), BUSY, moves=3))
 
 
 def test_few_combinations_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:

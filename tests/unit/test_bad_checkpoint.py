@@ -16,8 +16,19 @@ import pytest
 
 from anabranch import Session, col, max_
 from anabranch.errors import PlanningError, RunError, StateError
+from anabranch.routing.grid import Scattered
+from anabranch.routing.holdback import Hold
 from anabranch.sinks.files import FileSink
-from anabranch.state.manifest import FORMAT_VERSION
+from anabranch.state.checksum import seal
+from anabranch.state.manifest import (
+    FORMAT_VERSION,
+    HeldRef,
+    Manifest,
+    MovingRecord,
+    StreamRecord,
+    SubqueryRecord,
+)
+from anabranch.state.segment import SegmentRef
 from helpers import Stage, missing, orphans, sample, sums, visible_epochs
 
 GOOD = [sample(number) for number in range(4)]
@@ -124,6 +135,67 @@ def test_checkpoint_of_another_format_version(tmp_path: Path) -> None:
         f"reads {FORMAT_VERSION}", "a new checkpoint folder",
     )  # fmt: skip
     newest(stage).write_bytes(whole)
+    goes_on(stage)
+
+
+def test_checkpoint_of_an_older_format_version(tmp_path: Path) -> None:
+    """The first version had no checksum; what it lacks is said."""
+    stage = half_way(Stage(tmp_path))
+    older = json.loads(newest(stage).read_bytes()) | {"format_version": 1}
+    del older["checksum"], older["serial"], older["token"], older["holder"]
+    newest(stage).write_bytes(json.dumps(older).encode())
+    refused_and_unchanged(
+        stage, "has format version 1 (without checksums and run tokens)", f"reads {FORMAT_VERSION}"
+    )
+
+
+@pytest.mark.parametrize(
+    "at", ["", "streams/rows", "subqueries/sums@1", "subqueries/sums@1/segments/0"]
+)
+def test_fields_that_this_version_does_not_know_are_refused(tmp_path: Path, at: str) -> None:
+    stage = half_way(Stage(tmp_path))
+    contents = json.loads(newest(stage).read_bytes())
+    del contents["checksum"]
+    inner = contents
+    for key in at.split("/") if at else ():
+        inner = inner[int(key) if key.isdigit() else key]
+    inner["generation"] = 3
+    newest(stage).write_bytes(seal(json.dumps(contents).encode()))
+    refused_and_unchanged(stage, "unknown field `generation`", str(newest(stage)))
+
+
+def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
+    """Else a build would read half of what another has written."""
+    path = Path(__file__).parents[1] / "golden" / "manifest_fields.json"
+    structs = (
+        Manifest,
+        StreamRecord,
+        SubqueryRecord,
+        HeldRef,
+        MovingRecord,
+        SegmentRef,
+        Hold,
+        Scattered,
+    )
+    fields = {struct.__name__: sorted(struct.__struct_fields__) for struct in structs}
+    assert fields == json.loads(path.read_bytes())[str(FORMAT_VERSION)], (
+        "give FORMAT_VERSION the next number, say in VERSIONS what is new, and add the fields here"
+    )
+    assert all(struct.__struct_config__.forbid_unknown_fields for struct in structs)
+
+
+def test_state_that_the_driver_does_not_see_is_noticed_at_the_first_epoch(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    for number, rows in enumerate(GOOD):
+        stage.write(number, rows)
+
+    def elsewhere(step: str, epoch: int) -> None:
+        if step == "before-commit":
+            (stage.checkpoint / "state").rename(tmp_path / "disk of another machine")
+
+    message = stage.refused(RunError, on_step=elsewhere)
+    for word in ("State of epoch 0 should be in", "'", "share", "not counted"):
+        assert word in message
     goes_on(stage)
 
 

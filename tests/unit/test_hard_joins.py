@@ -95,9 +95,102 @@ def test_a_hot_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.height == 201 * 101 + 49
     (warning,) = told["customMetrics"]["warnings"]
     assert "Subquery 'both@1': the key 7 alone has 201 x 101 rows that may meet" in warning
-    assert "20,301 new combinations" in warning
+    assert "20,301 pairs of them within the bounds of time" in warning
+    assert "What helps: tighter bounds on the times of all inputs, one more equality" in warning
     _, told = run_join(a[200:], b[100:], "")
     assert told["customMetrics"]["warnings"] == []
+
+
+def test_a_key_with_many_rows_and_few_pairs_within_the_bound_is_not_hot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(meeting, "HOT", 10_000)
+    a = pl.DataFrame({"time": range(0, 100_000, 100), "k": [7] * 1000, "x": range(1000)})
+    found, told = run_join(a, a.rename({"x": "y"}), "")
+    assert found.height == 1000
+    assert told["customMetrics"]["warnings"] == []
+
+
+def pairs_compared(run: Any) -> int:
+    """The pairs of rows that the joins of a run have looked at."""
+    operators = [one for told in run.recent_progress for one in told["stateOperators"]]
+    return sum(operator["customMetrics"]["pairsCompared"] for operator in operators)
+
+
+def in_epochs(rows: pl.DataFrame, epochs: int) -> EpochSource:
+    size = -(-rows.height // epochs)
+    return EpochSource([rows[at : at + size] for at in range(0, rows.height, size)])
+
+
+@pytest.mark.parametrize("epochs", [1, 4, 20])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_pairs_looked_at_are_those_within_the_bounds(epochs: int, shuffled: bool) -> None:
+    """Whatever the epochs, and though rows that are kept for late ones could meet none of these."""
+    rng = np.random.default_rng(3)
+    frames = {}
+    for name, value in (("a", "x"), ("b", "y")):
+        times = np.sort(rng.integers(0, 20_000, 10_000))
+        rows = pl.DataFrame({"time": times, "k": rng.integers(0, 2, 10_000)})
+        frames[name] = rows.with_columns(pl.Series(value, rng.integers(0, 100, 10_000)))
+        if shuffled:
+            frames[name] = frames[name].sample(fraction=1.0, shuffle=True, seed=4)
+    session = Session.in_process(2, {"fsync": False})
+    for name, rows in frames.items():
+        session.stream(name, in_epochs(rows, epochs), ordered="time", lateness=20_000)
+    near = "FROM a JOIN b ON a.k = b.k AND b.time BETWEEN a.time - 3 AND a.time + 9"
+    session.query("q", f"SELECT a.time, a.k, x, y {near} AND x < y - 90")
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(120)
+    with duckdb.connect() as duck:
+        for name, rows in frames.items():
+            duck.register(name, rows.to_arrow())
+        within = duck.sql(f"SELECT count(*) {near}").fetchall()[0][0]
+        wanted = duck.sql(f"SELECT a.time, a.k, x, y {near} AND x < y - 90").pl()
+    assert_same_rows(run.results("q"), wanted.cast(dict(run.results("q").schema)))
+    assert pairs_compared(run) == within
+
+
+def test_pairs_of_three_inputs_follow_the_bounds_of_all() -> None:
+    rng = np.random.default_rng(3)
+    rows = 4_000
+    frames = {
+        name: pl.DataFrame({"time": np.sort(rng.integers(0, rows, rows)), "k": [1] * rows})
+        for name in ("a", "b", "c")
+    }
+    query = """SELECT a.time, b.time AS u, c.time AS v FROM a
+        JOIN b ON a.k = b.k AND b.time BETWEEN a.time AND a.time + 2
+        JOIN c ON a.k = c.k AND c.time BETWEEN b.time AND b.time + 2"""
+    session = Session.in_process(2, {"fsync": False})
+    for name, frame in frames.items():
+        session.stream(name, in_epochs(frame, 2), ordered="time")
+    session.query("q", query)
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(120)
+    with duckdb.connect() as duck:
+        for name, frame in frames.items():
+            duck.register(name, frame.to_arrow())
+        wanted = duck.sql(query).pl()
+    assert_same_rows(run.results("q"), wanted)
+    assert pairs_compared(run) < 2 * wanted.height
+
+
+@pytest.mark.parametrize("kind", ["SEMI", "ANTI"])
+def test_rows_that_are_only_filtered_make_no_pairs(kind: str) -> None:
+    """Whether a row meets anything is told by where its run begins and ends."""
+    rows = 3_000
+    a = pl.DataFrame({"time": range(rows), "k": [1] * rows})
+    b = a.filter(pl.col("time") % 100 < 60)
+    query = f"SELECT a.time FROM a {kind} JOIN b ON a.k = b.k AND ABS(a.time - b.time) <= 5"
+    session = Session.in_process(2, {"fsync": False})
+    session.stream("a", in_epochs(a, 7), ordered="time")
+    session.stream("b", in_epochs(b, 5), ordered="time")
+    session.query("q", query)
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(120)
+    met = [time for time in range(rows) if (time + 5) % 100 < 70 and time < 2995]
+    left = sorted(set(range(rows)) - set(met))
+    assert sorted(run.results("q")["time"]) == (met if kind == "SEMI" else left)
+    assert pairs_compared(run) == 0
 
 
 CHILD = """

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from anabranch.bench.aggregate import run_aggregate
 from anabranch.bench.balance import run_balance
+from anabranch.bench.hotjoin import run_hotjoin
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
 from anabranch.bench.partitioning import run_partitioning
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "latency": run_latency,
     "join": run_join,
     "multijoin": run_multijoin,
+    "hotjoin": run_hotjoin,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "theta": run_theta,
@@ -82,6 +84,12 @@ def join(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> No
 def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """W3: three streams within 60 s, rate against Spark's (about 30 minutes)."""
     _finish(_measure(["multijoin"], quick, save), as_json)
+
+
+@app.command()
+def hotjoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """3 million rows of few keys joined within a narrow bound, in epochs of any size (about 5 minutes)."""
+    _finish(_measure(["hotjoin"], quick, save), as_json)
 
 
 @app.command()

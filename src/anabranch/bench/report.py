@@ -30,7 +30,7 @@ def show(result: Result, console: Console) -> None:
     console.print(table)
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
-        "join": _join, "multijoin": _join, "partitioning": _partitioning,
+        "join": _join, "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning,
         "strategies": _strategies, "theta": _theta, "balance": _balance, "skew": _skew,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
@@ -78,6 +78,19 @@ def _join(figures: dict[str, Any]) -> Iterator[str]:
             f"{growth['rows_per_epoch']:,} rows take {stage['median_ms']:,.0f} ms "
             f"({stage['least_ms']:,.0f} to {stage['most_ms']:,.0f})"
         )
+
+
+def _hotjoin(figures: dict[str, Any]) -> Iterator[str]:
+    for rows, found in figures["epochs"].items():
+        seconds = found["seconds"]
+        yield (
+            f"epochs of {int(rows):,} rows: {found['ns_per_row']:,} ns a row, {seconds['median']:.1f} s "
+            f"({seconds['least']:.1f} to {seconds['most']:.1f}), {found['pairs']:,} pairs looked at"
+        )
+    yield (
+        f"{figures['results']:,} results, equal to DuckDB's by number and checksum: "
+        f"{str(figures['equal']).lower()}; DuckDB takes {figures['duckdb_seconds']:.1f} s"
+    )
 
 
 def _sides(figures: dict[str, Any]) -> Iterator[str]:

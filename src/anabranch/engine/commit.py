@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from anabranch.engine.epoch import (
     EpochReport,
@@ -47,10 +50,14 @@ class Checkpoint:
         self.plan = plan
         self.sinks = sinks
         self.options = options
-        self.store = Store(place(options.root), options.settings.fsync)
+        settings = options.settings
+        self.store = Store(place(options.root, settings.private_files), settings.fsync)
         try:
-            stored = self.store.latest()
-            self.manifest = self._complete(stored or self._first(run_id))
+            stored = self.store.ledger.latest()
+            # A start that came to no epoch leaves nothing that one would have to agree with
+            begun = stored if stored and stored.epoch >= 0 else self._first(run_id)
+            self._claim = begun
+            self.manifest = self._complete(replace(begun, subqueries=dict(begun.subqueries)))
             self._refuse_other(self.manifest)
         except BaseException:
             self.store.close()
@@ -98,20 +105,28 @@ class Checkpoint:
         return {**known, **{h: w for h, w in self.manifest.reached.items() if h in known}}
 
     def recover(self) -> None:
-        """Finishes what a crash interrupted: results of the last epoch, leftovers of the next."""
+        """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
+        leftovers of the next."""
         epoch = self.manifest.epoch
+        self.store.ledger.claim(self._claim)
         self.publish(epoch)
-        self.store.sweep()
+        self.store.ledger.sweep()
+        # Starts that come to no epoch leave no line that grows
+        self.clear()
         for name, sink in self.sinks.items():
             sink.recover(self.options.checkpoint, name, epoch)
         dead_letter.recover(self.options.dead_letter, self.plan.streams, epoch)
 
     def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:
         """Where the results of an epoch wait for its commit."""
-        fsync = self.options.settings.fsync
-        return {
-            name: sink.staging(self.options.checkpoint, name, epoch, attempt, fsync)
+        settings = self.options.settings
+        made = {
+            name: sink.staging(self.options.checkpoint, name, epoch, attempt, settings.fsync)
             for name, sink in self.sinks.items()
+        }
+        return {
+            name: dataclasses.replace(staging, private=settings.private_files)
+            for name, staging in made.items()
         }
 
     def check_lanes(self, orders: Orders, report: EpochReport) -> None:
@@ -159,6 +174,7 @@ class Checkpoint:
         steered: Mapping[str, Any],
     ) -> None:  # fmt: skip
         """Writes the manifest of the epoch, with what steers the run: from here on it has happened."""
+        self._check_shared(orders, report)
         now = time.time()
         watermarks = advance_watermarks(orders, report.splits)
         reached = inputs_reached(self.plan, orders.holds, watermarks)
@@ -192,8 +208,26 @@ class Checkpoint:
             reached=reached,
             **steered,
         )
-        self.store.commit(manifest)
+        self.store.ledger.commit(manifest)
         self.manifest = manifest
+
+    def _check_shared(self, orders: Orders, report: EpochReport) -> None:
+        """Raises RunError if the driver does not see what the tasks have written to the checkpoint."""
+        written = {
+            ref.file
+            for site in report.sites
+            for done in site.subqueries.values()
+            for ref in done.segments
+        }
+        written |= {ref.file for part in report.parts() for ref in part.held}
+        for file in sorted(written):
+            if not orders.place.has(file):
+                raise RunError(
+                    f"State of epoch {orders.epoch} should be in '{orders.place}/{file}', which is not "
+                    "there: was it written on another machine? The checkpoint must be a folder that all "
+                    "executors and the driver share, or a URI that all of them reach. The epoch is not "
+                    "counted."
+                )
 
     def _streams(
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer], now: float
@@ -326,10 +360,20 @@ class Checkpoint:
         )
         # If that fails too, the next start does it; the error that brought us here says more
         with contextlib.suppress(StateError, OSError):
-            self.store.sweep()
+            self.store.ledger.sweep()
+
+    def taken_over(self) -> StateError | None:
+        """What there is to say if another run has claimed the checkpoint; None if it has not."""
+        try:
+            self.store.ledger.require_lead()
+        except StateError as error:
+            return error
+        except OSError:
+            pass  # a folder that cannot be listed tells nothing
+        return None
 
     def clear(self) -> None:
-        self.store.clear(self.options.settings.keep_manifests)
+        self.store.ledger.clear(self.options.settings.keep_manifests)
 
     def close(self) -> None:
         self.store.close()
@@ -366,10 +410,8 @@ def unmask(segments: list[SegmentRef], done: list[SubqueryReport]) -> list[Segme
             before = sum(last - first for first, last in ref.live)
             share = sum(last - first for first, last in live) / before
             result.append(
-                SegmentRef(
-                    file=ref.file, batch=ref.batch, table=ref.table, tier=ref.tier,
-                    rows=int(ref.rows * share), bytes=int(ref.bytes * share),
-                    min_due=ref.min_due, max_due=ref.max_due, live=tuple(live),
+                replace(
+                    ref, rows=int(ref.rows * share), bytes=int(ref.bytes * share), live=tuple(live)
                 )
-            )  # fmt: skip
+            )
     return result

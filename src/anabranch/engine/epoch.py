@@ -18,6 +18,7 @@ from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
 from anabranch.state.group import Masked
 from anabranch.state.manifest import HeldRef
+from anabranch.state.place import Place, place
 from anabranch.state.segment import SegmentRef
 
 
@@ -96,6 +97,11 @@ class Orders:
     """The process that gave the orders."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The partition of each lane, for streams that come partitioned as the plan wants them."""
+
+    @property
+    def place(self) -> Place:
+        """Where the state is."""
+        return place(self.root, self.settings.private_files)
 
 
 class Counts(msgspec.Struct, array_like=True):

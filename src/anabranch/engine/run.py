@@ -192,17 +192,25 @@ class Run(Controls):
                     self._message = "Waiting for the next trigger"
                     self._stopping.wait(rest)
             self._message = "Stopped"
-        except AnabranchError as error:
-            self._exception = error
-            self._message = f"Failed: {error}"
         except Exception as error:
-            self._exception = RunError(f"The run failed: {error!r}")
-            self._exception.__cause__ = error
-            self._message = f"Failed: {error!r}"
+            self._exception = self._told(error)
+            self._message = f"Failed: {self._exception}"
         finally:
             self._release()
             self._busy = False
             self._ended.set()
+
+    def _told(self, error: Exception) -> AnabranchError:
+        """The error that ends the run, as the user is told."""
+        # Whatever went wrong, it followed from that: files were cleared away, results moved
+        known = self._checkpoint.taken_over() or error
+        if isinstance(known, AnabranchError):
+            told = known
+        else:
+            told = RunError(f"The run failed: {known!r}")
+        if told is not error:
+            told.__cause__ = error
+        return told
 
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""

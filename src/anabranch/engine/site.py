@@ -36,7 +36,6 @@ from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
 from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.partition_map import intersect, slot_of_locator, subtract
 from anabranch.state.group import SiteState
-from anabranch.state.place import place
 from anabranch.state.segment import LOCATOR, Ranges
 
 
@@ -88,12 +87,12 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
     live = {ref.file for refs in orders.segments.values() for ref in refs}
-    place(orders.root).forget(live, f"{orders.epoch:012d}")
+    orders.place.forget(live, f"{orders.epoch:012d}")
     if level == orders.plan.levels:
         report.seconds = time.perf_counter() - began
         # Not part of its work: who receives partitions is not slow for it
         for file in orders.fetch.get(site, ()):
-            place(orders.root).local(file)
+            orders.place.local(file)
         # Every site has heard every split; the first one passes that on
         yield msgspec.msgpack.encode(EpochReport(splits if site == 0 else [], [*sites, report]))
         return
@@ -113,7 +112,7 @@ def _kill_once(orders: Orders, site: int) -> None:
     burden = orders.burdens.get(site)
     if burden is None or not burden.kill or os.getpid() == orders.driver:
         return
-    mark = place(orders.root).root / f".killed-{orders.epoch}-{orders.attempt}-{site}"
+    mark = orders.place.root / f".killed-{orders.epoch}-{orders.attempt}-{site}"
     with contextlib.suppress(FileExistsError):
         mark.touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -156,7 +155,7 @@ def _advance(
     stretches = list(_stretches(orders, subquery.home, site))
     for number, (slots, before) in enumerate(stretches):
         own = frames if len(stretches) == 1 else [_cut(frame, slots) for frame in frames]
-        state = SiteState(place(orders.root), orders.segments[subquery.name], slots)
+        state = SiteState(orders.place, orders.segments[subquery.name], slots)
         moment = Moment(subquery.watermark(before), after)
         part = f"site-{site:04d}-{number}"
         _step(orders, subquery, part, own, state, moment, report, outbox)
@@ -234,7 +233,7 @@ def _remember(
     ]
     for one in scattering:
         for side in range(subquery.inputs):
-            state.scatter(f"in{side}", side, one)
+            state.scatter(f"in{side}", side, one, operator.compact)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
     if scattering:

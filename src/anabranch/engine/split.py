@@ -20,6 +20,7 @@ from anabranch.engine.epoch import (
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
+from anabranch.language.window import LATEST
 from anabranch.operators.base import time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
@@ -144,21 +145,33 @@ def _timed(
     orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, seen: StreamReport,
     first_row: int,
 ) -> pl.DataFrame:  # fmt: skip
-    """The rows that have a time; a row without one cannot be placed in the stream."""
-    missing = rows[plan.ordered.column].null_count()
+    """The rows that have a time; a row without one, or beyond all times, has no place in the stream."""
+    column = plan.ordered.column
+    kind = rows.schema[column]
+    latest = LATEST // 1000 if isinstance(kind, pl.Datetime) and kind.time_unit == "ms" else LATEST
+    times = rows[column].to_physical()
+    least, most = times.min(), times.max()
+    assert least is None or isinstance(least, int)
+    assert most is None or isinstance(most, int)
+    what, unplaced = "NULL", times.is_null()
+    if least is not None and most is not None and (least < -latest or most > latest):
+        shown = most if most > latest else least
+        what = f"NULL or times beyond 3 * 2**60, as {shown},"
+        # Polars does not compare unsigned numbers with negative constants
+        unplaced |= ~times.is_between(-latest if least < 0 else 0, latest)
+    missing = int(unplaced.sum())
     if missing == 0:
         return rows
     reason = (
-        f"Stream '{plan.name}', file '{piece.label}': {missing} row(s) have NULL in the ordered "
-        f"attribute '{plan.ordered.column}', so they have no place in the stream"
+        f"Stream '{plan.name}', file '{piece.label}': {missing} row(s) have {what} in the ordered "
+        f"attribute '{column}', so they have no place in the stream"
     )
     if orders.streams[plan.name].bad == "stop":
         raise _refusal(reason)
     seen.bad.append(reason)
     seen.bad_rows += missing
-    without = rows.filter(pl.col(plan.ordered.column).is_null())
-    keep_rows(orders, "bad", plan.name, without, f"null-{piece.ordinal}-{first_row}")
-    return rows.filter(pl.col(plan.ordered.column).is_not_null())
+    keep_rows(orders, "bad", plan.name, rows.filter(unplaced), f"null-{piece.ordinal}-{first_row}")
+    return rows.filter(~unplaced)
 
 
 def _refusal(reason: str) -> SourceError:

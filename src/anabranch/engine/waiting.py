@@ -10,9 +10,9 @@ import pyarrow as pa
 from anabranch.engine.epoch import Orders
 from anabranch.errors import StateError
 from anabranch.routing.frame import Inlet
+from anabranch.state.checksum import Damaged
 from anabranch.state.manifest import HeldRef
-from anabranch.state.place import place
-from anabranch.state.segment import Ranges
+from anabranch.state.segment import Ranges, open_arrow, write_arrow
 
 _NEWEST = pl.CompatLevel.newest()
 
@@ -25,12 +25,7 @@ def hold_back(
     file = f"state/{subquery}/{orders.epoch:012d}-held-{input}-{uuid.uuid4().hex[:12]}.arrow"
     table = rows.to_arrow(compat_level=_NEWEST)
     try:
-        with (
-            place(orders.root).writing(file, orders.settings.fsync) as path,
-            pa.OSFile(str(path), "wb") as sink,
-            pa.ipc.new_file(sink, table.schema) as writer,
-        ):
-            writer.write_table(table)
+        total = write_arrow(orders.place, file, table.schema, [table], orders.settings.fsync)
     except OSError as error:
         raise StateError(
             f"Rows that wait cannot be written to '{orders.root}/{file}': {error.strerror or error}. "
@@ -38,16 +33,15 @@ def hold_back(
         ) from error
     return HeldRef(
         file=file, home=home, subquery=subquery, input=input, rows=rows.height, bytes=table.nbytes,
-        slots=tuple(slots),
+        slots=tuple(slots), checksum=total,
     )  # fmt: skip
 
 
 def read_held(orders: Orders, ref: HeldRef) -> pl.DataFrame:
     """The rows of a file, as they were written."""
     try:
-        path = place(orders.root).local(ref.file)
-        found = pl.from_arrow(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
-    except (OSError, pa.ArrowException) as error:
+        found = pl.from_arrow(open_arrow(orders.place, ref.file, ref.checksum).read_all())
+    except (OSError, pa.ArrowException, Damaged) as error:
         raise StateError(
             f"The rows that wait in '{orders.root}/{ref.file}' cannot be read: {error}. Was the "
             "checkpoint folder changed by hand? Restore it or start with a new one."

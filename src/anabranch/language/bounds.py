@@ -14,11 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anabranch.language.expression import Call, Column, Expression, Literal
+from anabranch.language.window import LONGEST
 
 Bounds = tuple[tuple[int | None, ...], ...]
 """`bounds[i][j]`: how much later than a row of input i one of input j can be; None: no limit."""
 
-FARTHEST = 1 << 60
+FARTHEST = LONGEST
 """Rows that may be further apart than this might as well be any time apart; and times do not overflow."""
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}

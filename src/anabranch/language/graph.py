@@ -28,6 +28,7 @@ from anabranch.language.node import (
 from anabranch.language.updates import Updates, refuse_updates
 from anabranch.language.window import (
     END,
+    LONGEST,
     START,
     CountWindow,
     Everything,
@@ -126,7 +127,7 @@ class Project(Node):
         for ordered in told:
             for column in self.columns:
                 size = tumble_size(column.expression, ordered)
-                if size is not None:
+                if size is not None and size <= LONGEST:
                     return ordered.then(column.name, ("//", size))
         return None
 

@@ -17,6 +17,11 @@ START, END = "window_start", "window_end"
 MOST_WINDOWS = 10_000
 """Windows that a row may be in: the work on it grows with them."""
 
+LATEST = 3 << 60
+"""Times are at most so far from zero: in nanoseconds until 2079, in microseconds 109,000 years."""
+LONGEST = 1 << 59
+"""Lengths of time are at most this, so that no time and length together leave what 64 bits can count."""
+
 
 @dataclass(frozen=True)
 class Tumble:
@@ -24,6 +29,9 @@ class Tumble:
 
     size: int
     index: str | None = None
+
+    def __post_init__(self) -> None:
+        require_length(self.size, "The size of a window")
 
     def __str__(self) -> str:
         return f"TUMBLE({self.size} AS {self.index})" if self.index else f"TUMBLE({self.size})"
@@ -37,6 +45,8 @@ class Hop:
     slide: int
 
     def __post_init__(self) -> None:
+        require_length(self.size, "The size of a window")
+        require_length(self.slide, "The slide of a window")
         _refuse_gaps(self.size, self.slide, "slide", "hop(size, slide)")
         windows = -(-self.size // self.slide)
         if windows > MOST_WINDOWS:
@@ -54,6 +64,9 @@ class SessionGap:
     """Windows that end when a group has had no row for `gap`."""
 
     gap: int
+
+    def __post_init__(self) -> None:
+        require_length(self.gap, "The gap of a session")
 
     def __str__(self) -> str:
         return f"SESSION({self.gap})"
@@ -94,6 +107,14 @@ def _refuse_gaps(size: int, step: int, what: str, order: str) -> None:
             f"the {what} is {step} and the size {size}, so rows between two windows would be in none. Here "
             f"the size comes first, {order}; some other systems have it second. To leave rows out on "
             "purpose, filter with WHERE."
+        )
+
+
+def require_length(value: int, what: str) -> None:
+    """Refuses a length of time that cannot be counted with beside all times."""
+    if value > LONGEST:
+        raise LanguageError(
+            f"{what} is {value}; expected at most 2**59 ({LONGEST}) in the unit of the ordered attribute."
         )
 
 

@@ -147,6 +147,20 @@ def results_of(rows: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
     )
 
 
+def gathered(parts: Iterable[pl.DataFrame], rows: int) -> Iterator[pl.DataFrame]:
+    """Few frames of at least so many rows instead of many of few."""
+    waiting: list[pl.DataFrame] = []
+    height = 0
+    for part in parts:
+        waiting.append(part)
+        height += part.height
+        if height >= rows:
+            yield pl.concat(waiting, rechunk=True)
+            waiting, height = [], 0
+    if waiting:
+        yield pl.concat(waiting, rechunk=True)
+
+
 def no_results(schema: pl.Schema) -> pl.DataFrame:
     return pl.DataFrame(schema={LOCATOR: pl.UInt64(), **schema})
 

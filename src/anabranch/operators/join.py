@@ -1,8 +1,9 @@
 """Symmetric joins on equal keys: of two inputs in all kinds, of more as one operator (S2).
 
 State: the rows of every input (tables `in0`, `in1`, …), each until no row still to come can meet it. An
-epoch's rows look for the locators they share with what is remembered of the other inputs; nothing of
-the combinations in between is kept. Rows of an outer side wait until the watermark says that nothing
+epoch's rows look for the locators they share with what is remembered of the other inputs, and there for
+the times within the bounds: rows lie by locator and then by time. Nothing of the combinations in between
+is kept. Rows of an outer side wait until the watermark says that nothing
 can meet them any more; which of the remembered ones have met something is in tables `met0`, `met1`, by
 their values: rows that are alike have met the same.
 """
@@ -15,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import Named, columns_of
+from anabranch.language.expression import Expression, Named, columns_of
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
@@ -23,10 +24,12 @@ from anabranch.operators.base import (
     Moment,
     Spread,
     add_locator,
+    gathered,
     time_of,
 )
 from anabranch.operators.due import due_times, span_of
-from anabranch.operators.meeting import Meeting, Side, meet
+from anabranch.operators.lookup import meet
+from anabranch.operators.meeting import CHUNK, Meeting, Side
 from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute, holds
@@ -49,18 +52,18 @@ class SymmetricJoin:
         self.preserved = PRESERVED.get(node.kind, ())
         shown = [name for name in node.schema if wanted is None or name in wanted]
         self.schema = pl.Schema({name: node.schema[name] for name in shown})
-        read = {name for condition in node.residual for name in columns_of(condition)}
+        self.read = {name for condition in node.residual for name in columns_of(condition)}
         self.condition = all_of(node.residual)
         self.inlets = tuple(
-            self._inlet(number, {*shown, *read}, read) for number in range(len(node.parts))
+            self._inlet(number, {*shown, *self.read}) for number in range(len(node.parts))
         )
         self.span = span_of(node)
 
-    def _inlet(self, number: int, wanted: set[str], read: set[str]) -> JoinInput:
+    def _inlet(self, number: int, wanted: set[str]) -> JoinInput:
         names = self.node.names[number]
         payload = tuple(own for own, shown in names.items() if shown in wanted)
         keys = tuple(Named(f"__k{place}", key) for place, key in enumerate(self.node.keys[number]))
-        compared = tuple(own for own in payload if names[own] in read)
+        compared = tuple(own for own in payload if names[own] in self.read)
         identity = (*(key.name for key in keys), TIME, *compared)
         return JoinInput(number, keys, payload, {own: names[own] for own in payload}, identity)
 
@@ -99,7 +102,7 @@ class SymmetricJoin:
             upto = NEVER if moment.after >= END_OF_TIME else moment.after
         arrived = []
         for inlet, frame in zip(self.inlets, frames, strict=True):
-            rows = None if frame is None else sort_by_locator(frame.wide())
+            rows = None if frame is None else sort_by_locator(frame.wide(), TIME)
             if rows is not None and inlet.number in self.preserved:
                 keyless = pl.any_horizontal(pl.col(key.name).is_null() for key in inlet.keys)
                 yield from self._alone(inlet, rows.filter(keyless))
@@ -112,7 +115,8 @@ class SymmetricJoin:
         meeting = meet(sides, state, moment.before, self.node.bounds)
         record = Record(arrived, meeting, state, moment.before)
         if meeting is not None:
-            yield from self._combinations(meeting, record)
+            yield from gathered(self._combinations(meeting, record), CHUNK)
+            state.compared += meeting.pairs
             state.warnings += meeting.warnings()
         if self.node.kind == "semi":
             for rows in (record.fresh_met(0), record.first_met(self.inlets[0])):
@@ -126,30 +130,43 @@ class SymmetricJoin:
     def _combinations(self, meeting: Meeting, record: Record) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
         filtering = self.node.kind in FILTERING
-        marks = filtering or bool(self.preserved)
+        if filtering and self.condition is None and not meeting.mixed:
+            record.met = meeting.met()
+            return
         for chosen in meeting.combinations():
-            rows = self._joined(meeting, chosen, filtering)
             if self.condition is not None:
-                passed = holds(self.condition, rows)
-                rows = rows.filter(passed)
-                if marks:
-                    kept = passed.to_numpy()
-                    chosen = [places[kept] for places in chosen]
-            if marks:
+                chosen = self._that_hold(meeting, chosen, self.condition)
+            if filtering or self.preserved:
                 record.note(chosen)
-            if not filtering and rows.height:
+            if not filtering and len(chosen[0]):
+                rows = self._joined(meeting, chosen, {LOCATOR, *self.schema})
                 yield rows.select(LOCATOR, *self.schema)
 
-    def _joined(self, meeting: Meeting, chosen: list[np.ndarray], filtering: bool) -> pl.DataFrame:
-        read = set(columns_of(self.condition)) if self.condition is not None else set()
-        first = pl.Series(chosen[0].astype(np.uint32))
-        rows = meeting.rows[0].select(LOCATOR)[first]
+    def _that_hold(
+        self, meeting: Meeting, chosen: list[np.ndarray], condition: Expression
+    ) -> list[np.ndarray]:
+        """The combinations for which the condition holds, told by the columns that it reads alone."""
+        # A condition that reads nothing still holds, or not, for each of them
+        rows = self._joined(meeting, chosen, self.read or {LOCATOR})
+        passed = holds(condition, rows)
+        if passed.all():
+            return chosen
+        kept = np.flatnonzero(passed.to_numpy())
+        return [places[kept] for places in chosen]
+
+    def _joined(
+        self, meeting: Meeting, chosen: list[np.ndarray], names: Collection[str]
+    ) -> pl.DataFrame:
+        """These columns of the combinations; the locator is that of the first input."""
+        columns: list[pl.Series] = []
         for inlet, frame, places in zip(self.inlets, meeting.rows, chosen, strict=True):
-            wanted = [own for own, name in inlet.names.items() if not filtering or name in read]
+            wanted = [own for own, name in inlet.names.items() if name in names]
+            if inlet.number == 0 and LOCATOR in names:
+                wanted.append(LOCATOR)
             if wanted:
-                part = frame.select(wanted)[pl.Series(places.astype(np.uint32))]
-                rows = rows.with_columns(part.rename(inlet.names, strict=False).get_columns())
-        return rows
+                rows = frame.select(wanted)[pl.Series(places)]
+                columns += rows.rename(inlet.names, strict=False).get_columns()
+        return pl.DataFrame(columns)
 
     def _unmet(
         self, inlet: JoinInput, record: Record, state: SiteState, before: int | None, upto: int
@@ -194,7 +211,7 @@ class SymmetricJoin:
             state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        return sort_by_locator(rows)
+        return sort_by_locator(rows, TIME)
 
 
 def _scattered(frame: pl.DataFrame, keys: list[str], slots: int) -> pl.DataFrame:

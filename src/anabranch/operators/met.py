@@ -15,9 +15,10 @@ import polars as pl
 
 from anabranch.language.expression import Named
 from anabranch.operators.meeting import Meeting
-from anabranch.routing.partition_map import distinct
+from anabranch.operators.partials import TIME
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
+from anabranch.state.stretch import around
 
 MET = "__met"
 
@@ -97,8 +98,8 @@ class Record:
             rows = rows.filter(~pl.col(MET))
         if rows.height == 0:
             return rows
-        locators = distinct(rows[LOCATOR].to_numpy())
-        return without(rows, self.state.probe(inlet.met, locators, self.after), inlet)
+        asked = around(TIME, rows[LOCATOR].to_numpy(), rows[TIME].to_numpy(), 0, 0)
+        return without(rows, self.state.probe(inlet.met, asked, self.after), inlet)
 
 
 def without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:

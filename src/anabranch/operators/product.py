@@ -17,7 +17,7 @@ from anabranch.language.bounds import all_of
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Join
 from anabranch.language.numbered import PLACE, SEEN
-from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, time_of
+from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, gathered, time_of
 from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
@@ -79,7 +79,7 @@ class Product:
             None if frame is None else self.compact(f"in{number}", frame.wide())
             for number, frame in enumerate(frames)
         ]
-        yield from _gathered(self._pairs(arrived, state))
+        yield from gathered(self._pairs(arrived, state), CHUNK)
         for number, rows in enumerate(arrived):
             if rows is not None:
                 after = moment.after
@@ -134,20 +134,6 @@ def _of_cell(rows: pl.DataFrame | None, cell: int) -> pl.DataFrame | None:
         return None
     cut = slices(rows[LOCATOR].to_numpy(), [(cell, cell + 1)])
     return rows.slice(cut[0][0], cut[0][1] - cut[0][0]) if cut else None
-
-
-def _gathered(parts: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Few frames of many rows instead of many of few."""
-    waiting: list[pl.DataFrame] = []
-    height = 0
-    for part in parts:
-        waiting.append(part)
-        height += part.height
-        if height >= CHUNK:
-            yield pl.concat(waiting)
-            waiting, height = [], 0
-    if waiting:
-        yield pl.concat(waiting)
 
 
 @dataclass

@@ -57,7 +57,7 @@ class Grid:
         return left * sum(size * size for size in self.bands) / self.cells + right * len(self.bands)
 
 
-class Scattered(msgspec.Struct, frozen=True):
+class Scattered(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A slot with a hot key whose rows meet in the cells of a small grid instead."""
 
     slot: int

@@ -16,7 +16,7 @@ import numpy as np
 from anabranch.routing.partition_map import intersect, subtract
 
 
-class Hold(msgspec.Struct, frozen=True):
+class Hold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A range of slots [first, end) whose rows wait."""
 
     first: int

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from anabranch.errors import RunError
-from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, visible_epoch
+from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, reveal, visible_epoch
 from anabranch.sources.base import Bad
+from anabranch.state.folders import make_file, make_folder
 
 if TYPE_CHECKING:
     from anabranch.engine.epoch import Orders
@@ -35,7 +36,8 @@ def keep_rows(orders: Orders, kind: str, stream: str, rows: pl.DataFrame, part: 
     if target:
         kept = rows.drop([name for name in rows.columns if name.startswith("__")])
         place = Path(target) / kind / stream / hidden_epoch(orders.epoch, orders.attempt)
-        Staging(str(place), "parquet", orders.settings.fsync).write(kept, part)
+        settings = orders.settings
+        Staging(str(place), "parquet", settings.fsync, settings.private_files).write(kept, part)
 
 
 def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
@@ -52,12 +54,14 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
         record["part"] = f"{bad.part} of the file; the rest of it was read"
     note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        (place / f"{note}.reason.json").write_text(json.dumps(record) + "\n")
+        private = orders.settings.private_files
+        make_folder(place, private, orders.settings.fsync)
+        _write(place / f"{note}.reason.json", json.dumps(record), private)
         if bad.lines:
-            (place / f"{name}.lines.jsonl").write_text("\n".join(bad.lines) + "\n")
+            _write(place / f"{name}.lines.jsonl", "\n".join(bad.lines), private)
         if bad.rows == len(bad.lines) > 0 or not os.path.exists(bad.file):
             return
+        make_file(place / name, private)
         shutil.copyfile(bad.file, place / name)
     except OSError as error:
         raise RunError(
@@ -66,14 +70,17 @@ def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
         ) from error
 
 
+def _write(path: Path, text: str, private: bool) -> None:
+    make_file(path, private)
+    path.write_text(f"{text}\n")
+
+
 def publish(dead_letter: str | None, streams: Iterable[str], epoch: int, attempt: str) -> None:
     """Makes the dead letters of a committed epoch visible; safe to repeat."""
     for folder in _folders(dead_letter, streams):
-        waiting, target = folder / hidden_epoch(epoch, attempt), folder / visible_epoch(epoch)
-        if waiting.exists() and target.exists():
-            shutil.rmtree(waiting)
-        elif waiting.exists():
-            os.replace(waiting, target)
+        waiting = folder / hidden_epoch(epoch, attempt)
+        if waiting.exists():
+            reveal(waiting, folder / visible_epoch(epoch))
 
 
 def discard(dead_letter: str | None, streams: Iterable[str], epoch: int, attempt: str) -> None:

@@ -7,6 +7,7 @@ epoch number: a receiver that must not see it twice remembers the number.
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from collections.abc import Callable
@@ -17,8 +18,9 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from anabranch.errors import RunError
+from anabranch.errors import RunError, StateError
 from anabranch.sinks.staging import Staging, hidden_epoch
+from anabranch.state.checksum import Damaged, without_checksum
 
 
 class _Delivered:
@@ -28,7 +30,7 @@ class _Delivered:
         self, checkpoint: Path, query: str, epoch: int, attempt: str, fsync: bool
     ) -> Staging:
         folder = checkpoint / "results" / query / hidden_epoch(epoch, attempt)
-        return Staging(str(folder), "arrow", fsync)
+        return Staging(str(folder), "arrow", fsync, summed=True)
 
     def publish(self, staged: Path, epoch: int) -> None:
         delivered = staged.with_name(f"delivered{staged.name}")
@@ -36,8 +38,7 @@ class _Delivered:
             return
         parts = sorted(staged.glob("part-*.arrow"))
         if parts:
-            rows = pl.concat([pl.read_ipc(part) for part in parts])
-            self.deliver(rows, epoch)
+            self.deliver(pl.concat([_read(part) for part in parts]), epoch)
         # Away at once: a crash amid deleting would hand over the rest as if it were the epoch. The
         # empty folder stays, for a task that ran twice may come late and stage its part again.
         os.replace(staged, delivered)
@@ -63,6 +64,16 @@ class _Delivered:
 
     def describe(self) -> str:
         return type(self).__name__.removesuffix("Sink").lower()
+
+
+def _read(part: Path) -> pl.DataFrame:
+    try:
+        return pl.read_ipc(io.BytesIO(without_checksum(part.read_bytes())))
+    except (OSError, Damaged, pl.exceptions.PolarsError) as error:
+        raise StateError(
+            f"Results that wait to be handed over, '{part}', cannot be read: {error}. Restore the file "
+            "from a copy, or remove its folder to do without these results."
+        ) from error
 
 
 @dataclass

@@ -8,7 +8,6 @@ Hive-style partitions show the epoch as a column. Epochs without results leave n
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +18,9 @@ from anabranch.sinks.staging import (
     Staging,
     hidden_epoch,
     recover_epochs,
+    reveal,
     visible_epoch,
 )
-from anabranch.state.place import sync
 
 
 @dataclass(frozen=True)
@@ -44,16 +43,8 @@ class FileSink:
         return Staging(str(self.folder / hidden_epoch(epoch, attempt)), self.format, fsync)
 
     def publish(self, staged: Path, epoch: int) -> None:
-        if not staged.exists():
-            return
-        target = self.folder / visible_epoch(epoch)
-        for leftover in staged.glob(".*.tmp"):
-            leftover.unlink(missing_ok=True)
-        if target.exists():
-            shutil.rmtree(staged)
-        else:
-            os.replace(staged, target)
-            sync(self.folder)
+        if staged.exists():
+            reveal(staged, self.folder / visible_epoch(epoch))
 
     def discard(self, staged: Path) -> None:
         shutil.rmtree(staged, ignore_errors=True)

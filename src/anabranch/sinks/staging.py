@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import RunError, StateError
-from anabranch.state.place import sync
+from anabranch.state.checksum import append_checksum
+from anabranch.state.folders import make_file, make_folder, sync
 
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "json": "jsonl"}
 
@@ -66,6 +67,22 @@ def recover_epochs(folder: Path, epoch: int) -> None:
         shutil.rmtree(waiting, ignore_errors=True)
 
 
+def reveal(waiting: Path, target: Path) -> None:
+    """Makes a folder that waited for the commit visible; safe to repeat."""
+    for leftover in waiting.glob(".*.tmp"):
+        leftover.unlink(missing_ok=True)
+    if target.exists():
+        shutil.rmtree(waiting, ignore_errors=True)
+        return
+    try:
+        os.replace(waiting, target)
+    except FileNotFoundError:
+        # A run that has taken over, or been taken over, does the same at the same time
+        if not target.exists():
+            raise
+    sync(target.parent)
+
+
 @dataclass(frozen=True)
 class Staging:
     """Where the tasks of one epoch put the rows of one query."""
@@ -73,6 +90,10 @@ class Staging:
     folder: str
     format: str
     fsync: bool
+    private: bool = True
+    """Whether what is made is for its owner alone."""
+    summed: bool = False
+    """Whether a part ends with the checksum of the rest: for parts that only this package reads."""
 
     def write(self, rows: pl.DataFrame, part: str) -> str:
         """Writes the rows as one part; the name of its file."""
@@ -80,8 +101,11 @@ class Staging:
         path = folder / f"part-{part}.{SUFFIX[self.format]}"
         temporary = folder / f".{path.name}.{os.getpid()}.tmp"
         try:
-            self._make(folder)
+            make_folder(folder, self.private, self.fsync)
+            make_file(temporary, self.private)
             _WRITERS[self.format](rows, temporary)
+            if self.summed:
+                append_checksum(temporary)
             if self.fsync:
                 sync(temporary)
             os.replace(temporary, path)
@@ -97,9 +121,3 @@ class Staging:
                 f"Cannot write results to '{path}': {reason}. The epoch is not counted; free space or "
                 "mend the folder and start again."
             ) from error
-
-    def _make(self, folder: Path) -> None:
-        if not folder.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            if self.fsync:
-                sync(folder.parent)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import glob
 import itertools
-import json
 import os
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import Limits, Offer, Reading, Sample
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
+from anabranch.state.checksum import Damaged, check_file
 from anabranch.state.place import Place
-from anabranch.state.store import write_whole
+from anabranch.state.store import read_sealed, write_sealed
 
 MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
@@ -49,6 +50,8 @@ class FilePiece:
     partial: bool = False
     """Whether there are other pieces of the same file."""
     lane: str | None = None
+    checksum: int | None = None
+    """Of the file, where it is one of the checkpoint."""
 
     @property
     def weight(self) -> int:
@@ -59,6 +62,8 @@ class FilePiece:
         return self.path
 
     def read(self, columns: Sequence[str], salvage: bool) -> Reading:
+        if self.checksum is not None:
+            self._check(self.checksum)
         reading = read_file(
             self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
         )
@@ -67,6 +72,15 @@ class FilePiece:
             part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
             reading.bad = [replace(bad, part=part) for bad in reading.bad]
         return reading
+
+    def _check(self, checksum: int) -> None:
+        try:
+            check_file(Path(self.path), checksum)
+        except (OSError, Damaged) as error:
+            raise StateError(
+                f"Rows of stream '{self.stream}' that have landed in '{self.path}' cannot be read: "
+                f"{error}. Was the checkpoint folder changed by hand? Restore it or start with a new one."
+            ) from error
 
 
 @dataclass
@@ -133,13 +147,7 @@ class FileSource:
 
     def _read_log(self, name: str) -> list[str]:
         assert self.place
-        try:
-            return list(json.loads(self.place.read(name)))
-        except (OSError, ValueError) as error:
-            raise StateError(
-                f"The list of files already read, '{self.place}/{name}', cannot be read: {error}. "
-                "Restore it from a copy, or start with a new checkpoint folder."
-            ) from error
+        return list(read_sealed(self.place, name, "The list of files already read")["files"])
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
         waiting = self._frozen if self._frozen is not None else self._list()
@@ -175,8 +183,9 @@ class FileSource:
         """The offset once these files are taken; a full list of names moves to a log file."""
         logs, recent = list(self._logs), [*self._recent, *names]
         if len(recent) > RECENT and self.place:
-            log = f"sources/{self.stream}-{ordinal:012d}.json"
-            write_whole(self.place, log, json.dumps(recent).encode(), fsync=True)
+            # Another run that was taken for dead may write one with this ordinal, too
+            log = f"sources/{self.stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
+            write_sealed(self.place, log, {"files": recent}, fsync=True)
             logs.append(log)
             recent = []
         self._taking = names

@@ -9,7 +9,6 @@ batches ahead.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import threading
@@ -28,7 +27,10 @@ from anabranch.errors import SourceError
 from anabranch.plan.subquery import StreamPlan
 from anabranch.sources.base import Limits, Offer, Sample
 from anabranch.sources.files import FilePiece
-from anabranch.state.place import sync
+from anabranch.state.checksum import Summing
+from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.place import Place
+from anabranch.state.store import read_sealed, write_sealed
 
 INDEX = "index.json"
 
@@ -36,7 +38,9 @@ INDEX = "index.json"
 class DataFrameSource:
     """The driver's side of a streaming DataFrame."""
 
-    def __init__(self, stream: str, frame: DataFrame, ahead: int, fsync: bool) -> None:
+    def __init__(
+        self, stream: str, frame: DataFrame, ahead: int, fsync: bool, private: bool = True
+    ) -> None:
         if not frame.isStreaming:
             raise SourceError(
                 f"Stream '{stream}': the DataFrame is not a streaming one. "
@@ -50,6 +54,7 @@ class DataFrameSource:
         self._frame = frame
         self._ahead = ahead
         self._fsync = fsync
+        self._private = private
         self._folder = Path()
         self._columns: list[str] = []
         self._query: Any = None
@@ -71,7 +76,8 @@ class DataFrameSource:
         self._available_now = available_now
         self._stopped = False
         self._query = None
-        self._folder.mkdir(parents=True, exist_ok=True)
+        # Spark makes its files as it likes, so the folder around them is what nobody else can enter
+        make_folder(self._folder / "_spark", self._private, self._fsync)
         self._clear()
         writer = (
             self._frame.select(*(f"`{name.replace('`', '``')}`" for name in self._columns))
@@ -93,14 +99,11 @@ class DataFrameSource:
         if self._stopped:
             raise SourceError(f"Stream '{self.stream}' is stopping.")
         waiting = self._folder / f"_landing-{number:012d}-{uuid.uuid4().hex[:8]}"
-        waiting.mkdir()
-        write = _writer(str(waiting), self._fsync)
-        written = batch.mapInArrow(write, "file string, rows long").collect()
-        files = [(row["file"], row["rows"]) for row in written]
-        (waiting / INDEX).write_text(json.dumps(sorted(files)))
-        if self._fsync:
-            sync(waiting / INDEX)
-            sync(waiting)
+        make_folder(waiting, self._private)
+        write = _writer(str(waiting), self._fsync, self._private)
+        written = batch.mapInArrow(write, "file string, rows long, checksum long").collect()
+        files = sorted((row["file"], row["rows"], row["checksum"]) for row in written)
+        write_sealed(Place(waiting, self._private), INDEX, {"files": files}, self._fsync)
         os.replace(waiting, place)
         if self._fsync:
             # Spark takes the batch for done once this returns, and will not bring it again
@@ -114,14 +117,14 @@ class DataFrameSource:
         landed = self._landed()
         for number in landed:
             place = self._batch(number)
-            files = json.loads((place / INDEX).read_text())
-            count = sum(length for _, length in files)
+            files = read_sealed(Place(place), INDEX, "The list of what has landed")["files"]
+            count = sum(length for _, length, _ in files)
             if last is not None and rows + count > limits.rows:
                 break
             pieces += [
                 FilePiece(self.stream, str(place / name), "arrow", self._narrowed(),
-                          ordinal + len(pieces) + at, max(1, length))
-                for at, (name, length) in enumerate(files)
+                          ordinal + len(pieces) + at, max(1, length), checksum=checksum)
+                for at, (name, length, checksum) in enumerate(files)
             ]  # fmt: skip
             rows, last = rows + count, number
         if last is None:
@@ -176,7 +179,7 @@ class DataFrameSource:
 
 
 def _writer(
-    folder: str, fsync: bool
+    folder: str, fsync: bool, private: bool
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function for mapInArrow that writes a task's rows to one file and returns its name."""
 
@@ -184,20 +187,23 @@ def _writer(
         # Files are read in the order of their names: rows arrive in the order of Spark's partitions
         task = TaskContext.get()
         name = f"{task.partitionId() if task else 0:06d}-{uuid.uuid4().hex[:12]}.arrow"
-        path = os.path.join(folder, name)
+        path = Path(folder, name)
         writer = None
         rows = 0
-        with pa.OSFile(path, "wb") as sink:
+        make_file(path, private)
+        with open(path, "wb", buffering=0) as raw:
+            sink = Summing(raw)
             for batch in batches:
                 if writer is None:
-                    writer = pa.ipc.new_file(sink, batch.schema)
+                    writer = pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema)
                 writer.write_batch(batch)
                 rows += batch.num_rows
             if writer is not None:
                 writer.close()
         if fsync:
-            sync(Path(path))
+            sync(path)
         if rows:
-            yield pa.RecordBatch.from_pydict({"file": [name], "rows": [rows]})
+            told = {"file": [name], "rows": [rows], "checksum": [sink.checksum]}
+            yield pa.RecordBatch.from_pydict(told)
 
     return write

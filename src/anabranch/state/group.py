@@ -14,6 +14,7 @@ import polars as pl
 
 from anabranch.routing.grid import Scattered
 from anabranch.routing.partition_map import (
+    changes,
     distinct,
     intersect,
     locator,
@@ -32,6 +33,7 @@ from anabranch.state.segment import (
     read_segment,
     write_segments,
 )
+from anabranch.state.stretch import Stretches, settle
 
 MAX_CLASSES = 8
 """Segments written per table and epoch at most: one per class of due times."""
@@ -81,13 +83,15 @@ class SiteState:
                     found.append(kept)
         return found
 
-    def probe(self, table: str, locators: np.ndarray, after: int | None) -> list[pl.DataFrame]:
-        """The rows with one of these sorted, distinct locators that are due later than `after`."""
+    def probe(
+        self, table: str, asked: np.ndarray | Stretches, after: int | None
+    ) -> list[pl.DataFrame]:
+        """The rows with one of these sorted, distinct locators, or in these stretches, due later."""
         found = []
         for ref, wanted in self._mine(table):
             if after is not None and ref.max_due <= after:
                 continue
-            rows = probe_segment(self.place, ref, wanted, locators)
+            rows = probe_segment(self.place, ref, wanted, asked)
             if rows is not None and after is not None and ref.min_due <= after:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
@@ -132,7 +136,10 @@ class SiteState:
             refs += write_segments(self.place, name(table), table, parts, live, fsync)
         return refs
 
-    def scatter(self, table: str, side: int, scattered: Scattered) -> None:
+    def scatter(
+        self, table: str, side: int, scattered: Scattered,
+        merge: Callable[[str, pl.DataFrame], pl.DataFrame],
+    ) -> None:  # fmt: skip
         """Takes the rows of a slot to its cells, as of the next epoch."""
         slot = [(scattered.slot, scattered.slot + 1)]
         found = self.slices(table, scattered.slot)
@@ -142,7 +149,7 @@ class SiteState:
         fresh = self.new.pop(table, [])
         rows = [*found, *(frame.select(found[0].columns) if found else frame for frame in fresh)]
         if rows:
-            self.append(table, sort_by_locator(scatter(pl.concat(rows), scattered, side, 0)))
+            self.append(table, merge(table, scatter(pl.concat(rows), scattered, side, 0)))
         cells = (scattered.first, scattered.first + sum(scattered.bands))
         self.cells = sorted({*self.cells, cells})
 
@@ -237,10 +244,12 @@ def scatter(rows: pl.DataFrame, scattered: Scattered, side: int, start: int) -> 
     return pl.concat([rows.filter(pl.Series(~mine)), taken])
 
 
-def sort_by_locator(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows in the order of a segment."""
+def sort_by_locator(rows: pl.DataFrame, then: str | None = None) -> pl.DataFrame:
+    """The rows in the order of a segment; those with the same locator by a column, or as they were."""
     # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
     rows = rows.rechunk()
     order, locators = sort_locators(rows[LOCATOR].to_numpy())
+    if then is not None:
+        settle(order, changes(locators), rows[then].to_numpy())
     others = rows.drop(LOCATOR)[pl.Series(order.astype(np.uint32))]
     return others.with_columns(pl.Series(LOCATOR, locators)).select(rows.columns)

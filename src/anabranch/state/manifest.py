@@ -14,9 +14,16 @@ from anabranch.errors import StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.checksum import Damaged, seal, sealed, unseal
 from anabranch.state.segment import SegmentRef
+from anabranch.state.validity import refuse_impossible
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+VERSIONS = {
+    1: "without checksums and run tokens",
+    2: "with checksums, run tokens and the rows of joins by time",
+}
+"""What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
     "merger of ": "setting merge",
     "partitioning of ": "strategy, central, permit() and partitioned_by",
@@ -24,7 +31,7 @@ ASKED_WITH = {
 """What a query set can be run with in several ways, of which a checkpoint keeps to one."""
 
 
-class StreamRecord(msgspec.Struct, kw_only=True):
+class StreamRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is remembered of one stream."""
 
     offset: Any = None
@@ -41,7 +48,7 @@ class StreamRecord(msgspec.Struct, kw_only=True):
     """The partitions of the parts a stream comes in, if it comes partitioned."""
 
 
-class HeldRef(msgspec.Struct, frozen=True, kw_only=True):
+class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Rows that wait before an exchange, as the manifest names them: one file of one sender and epoch."""
 
     file: str
@@ -52,9 +59,10 @@ class HeldRef(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     slots: tuple[tuple[int, int], ...]
     """The ranges in which they lie."""
+    checksum: int
 
 
-class SubqueryRecord(msgspec.Struct, kw_only=True):
+class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Where a subquery's partitions are and what it remembers."""
 
     sites: list[int]
@@ -85,7 +93,7 @@ class SubqueryRecord(msgspec.Struct, kw_only=True):
         return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots, self.cells)
 
 
-class MovingRecord(msgspec.Struct, frozen=True, kw_only=True):
+class MovingRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A move under way, between two epochs."""
 
     exchange: str
@@ -98,12 +106,19 @@ class MovingRecord(msgspec.Struct, frozen=True, kw_only=True):
     since: int
 
 
-class Manifest(msgspec.Struct, kw_only=True):
+class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The state of a run after an epoch."""
 
     format_version: int = FORMAT_VERSION
+    serial: int = -1
+    """Its number in the line of manifests. Starts count too, so it is not that of the epoch."""
+    token: str = ""
+    """Whose entry it is: another one for every start."""
+    holder: str = ""
+    """The process that made it, for people."""
     run_id: str
     epoch: int
+    """The last epoch that has happened; -1 if none has."""
     attempt: str = ""
     sites: int
     committed_at: float
@@ -140,24 +155,43 @@ class Manifest(msgspec.Struct, kw_only=True):
 
 
 def encode(manifest: Manifest) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=1)
+    return seal(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
 
 
 def decode(data: bytes, where: str) -> Manifest:
-    """A manifest from its bytes; another format is refused by name."""
+    """A manifest from its bytes; another format, damage and impossible values are refused by name."""
+    _refuse_version(data, where)
     try:
-        version = msgspec.json.decode(data).get("format_version")
-        if version != FORMAT_VERSION:
-            raise StateError(
-                f"The checkpoint '{where}' has format version {version}; this version of Anabranch "
-                f"reads {FORMAT_VERSION}. Use the version that wrote it, or a new checkpoint folder."
-            )
-        return msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, AttributeError) as error:
+        manifest = msgspec.json.decode(unseal(data), type=Manifest)
+    except Damaged as error:
+        raise StateError(
+            f"The manifest '{where}' is damaged: {error}. Restore it from a copy, or start with a new "
+            "checkpoint folder."
+        ) from error
+    except msgspec.DecodeError as error:
         raise StateError(
             f"The manifest '{where}' cannot be read: {error}. Restore it from a copy, or start "
             "with a new checkpoint folder."
         ) from error
+    refuse_impossible(manifest, where)
+    return manifest
+
+
+def _refuse_version(data: bytes, where: str) -> None:
+    """Raises StateError if it was another version that wrote these bytes, not a fault that changed them."""
+    try:
+        version = msgspec.json.decode(data).get("format_version")
+        if sealed(data):
+            unseal(data)
+    except (msgspec.DecodeError, AttributeError, Damaged):
+        return  # whatever is wrong with it is told by whoever reads it
+    if type(version) is int and version != FORMAT_VERSION:
+        difference = f" ({VERSIONS[version]})" if version in VERSIONS else ""
+        raise StateError(
+            f"The checkpoint '{where}' has format version {version}{difference}; this version of "
+            f"Anabranch reads {FORMAT_VERSION} ({VERSIONS[FORMAT_VERSION]}). Use the version of "
+            "Anabranch that wrote it, or a new checkpoint folder."
+        )
 
 
 def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:

@@ -1,17 +1,19 @@
 """Where durable files live: a local folder, or any file system Arrow can reach, behind a local cache.
 
 Files are written once, whole, and never changed, so a cached copy is always right. Segments are
-memory-mapped: from the folder itself, or from the cache after the first use fetched them.
+memory-mapped: from the folder itself, or from the cache after the first use fetched them. What only one
+of several may write is put if absent (`put`): that is what fences runs off from one another.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +22,12 @@ import pyarrow as pa
 from pyarrow import fs
 
 from anabranch.errors import StateError
+from anabranch.state.checksum import CHUNK
+from anabranch.state.folders import cache_folder, make_file, make_folder, sync
 
 FOLDERS = ("manifests", "sources", "state")
 """Where `writing` is asked to put files."""
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,8 @@ class Place:
     """A local folder."""
 
     root: Path
+    private: bool = True
+    """Whether what is made here is for its owner alone."""
 
     def __str__(self) -> str:
         return str(self.root)
@@ -39,31 +46,78 @@ class Place:
         """A local folder that belongs to this place."""
         return self.root
 
+    @property
+    def lock(self) -> Path:
+        """The file to lock: the same however the place is spelt, if this machine can see it."""
+        return self.root / "lock"
+
     def local(self, name: str) -> Path:
         """A local file with the contents of this one."""
         return self.root / name
+
+    def renew(self, name: str) -> bool:
+        """Whether there was a copy of the file, now dropped, that may differ from the file itself."""
+        return False
 
     def read(self, name: str) -> bytes:
         """The contents of a small file, as they are now."""
         return self.local(name).read_bytes()
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a file, as far as this machine can see."""
+        return (self.root / name).exists()
+
     @contextlib.contextmanager
     def writing(self, name: str, fsync: bool) -> Iterator[Path]:
         """A path to write to; the file appears under its name, whole, when the block ends."""
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
+        with self._hidden(name, fsync) as temporary:
             yield temporary
             if fsync:
                 sync(temporary)
-            os.replace(temporary, path)
+            os.replace(temporary, self.root / name)
             if fsync:
-                sync(path.parent)
-        except BaseException:
+                sync((self.root / name).parent)
+
+    @contextlib.contextmanager
+    def _hidden(self, name: str, fsync: bool) -> Iterator[Path]:
+        """A file beside the one of this name, gone at the end unless it was renamed."""
+        path = self.root / name
+        make_folder(path.parent, self.private, fsync)
+        # Not told by the process: on two machines that share the folder it may have the same number
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+        try:
+            make_file(temporary, self.private)
+            yield temporary
+        finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            raise
+
+    def put(self, name: str, data: bytes, fsync: bool) -> bool:
+        """Puts a file in place if there is none of this name; False if there is.
+
+        Of all who try, on this machine and on others that share the folder, one succeeds.
+        """
+        path = self.root / name
+        with self._hidden(name, fsync) as temporary:
+            temporary.write_bytes(data)
+            if fsync:
+                sync(temporary)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                # Over a network the answer to a link that was made may get lost, and the next try fails
+                if os.stat(temporary).st_nlink != 2:
+                    return False
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                # A file system without hard links: who comes between these two lines is overwritten
+                if path.exists():
+                    return False
+                os.replace(temporary, path)
+            if fsync:
+                sync(path.parent)
+        return True
 
     def names(self, folder: str, suffix: str) -> list[str]:
         """The files below a folder, as names from the root, sorted."""
@@ -71,11 +125,10 @@ class Place:
         visible = (path for path in found if not path.name.startswith("."))
         return sorted(str(path.relative_to(self.root)) for path in visible)
 
-    def clean(self) -> None:
-        """Deletes what was being written when a process died."""
-        for folder in FOLDERS:
-            for path in (self.root / folder).rglob(".*.tmp"):
-                path.unlink(missing_ok=True)
+    def unfinished(self) -> list[str]:
+        """What is being written, or was when a process died."""
+        found = (path for folder in FOLDERS for path in (self.root / folder).rglob(".*.tmp"))
+        return [str(path.relative_to(self.root)) for path in found]
 
     def remove(self, name: str) -> bool:
         """Whether there was such a file to delete."""
@@ -92,26 +145,44 @@ class Place:
 class RemotePlace(Place):
     """A folder on another file system; `root` is its cache on this machine."""
 
-    uri: str
-    system: fs.FileSystem
-    base: str
+    uri: str = ""
+    system: fs.FileSystem = None
+    base: str = ""
 
     def __str__(self) -> str:
         return self.uri
 
+    @property
+    def _folder(self) -> Place | None:
+        """The place itself, where this machine sees it as a folder (`file://`)."""
+        if isinstance(self.system, fs.LocalFileSystem):
+            return Place(Path(self.base), self.private)
+        return None
+
+    @property
+    def lock(self) -> Path:
+        folder = self._folder
+        return folder.lock if folder else super().lock
+
     def local(self, name: str) -> Path:
         path = self.root / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-            with self._open(name) as source, open(temporary, "wb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-            os.replace(temporary, path)
+            with self._hidden(name, fsync=False) as temporary:
+                with self._open(name) as source, open(temporary, "wb") as target:
+                    shutil.copyfileobj(source, target, CHUNK)
+                os.replace(temporary, path)
         return path
+
+    def renew(self, name: str) -> bool:
+        return super().remove(name)
 
     def read(self, name: str) -> bytes:
         with self._open(name) as source:
             return bytes(source.read())
+
+    def has(self, name: str) -> bool:
+        info = self.system.get_file_info(f"{self.base}/{name}")
+        return bool(info.type != fs.FileType.NotFound)
 
     def _open(self, name: str) -> pa.NativeFile:
         return self.system.open_input_stream(f"{self.base}/{name}")
@@ -120,13 +191,36 @@ class RemotePlace(Place):
     def writing(self, name: str, fsync: bool) -> Iterator[Path]:
         with super().writing(name, fsync=False) as path:
             yield path
-            parent = f"{self.base}/{name}".rsplit("/", 1)[0]
-            self.system.create_dir(parent, recursive=True)
-            # An object store shows an object only when it is whole; elsewhere a rename does that
-            hidden = f"{parent}/.{os.path.basename(name)}.{os.getpid()}.tmp"
-            with open(path, "rb") as source, self.system.open_output_stream(hidden) as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-            self.system.move(hidden, f"{self.base}/{name}")
+            folder = self._folder
+            if folder:
+                with folder.writing(name, fsync) as target:
+                    shutil.copyfile(path, target)
+            else:
+                self._move_in(path, name)
+
+    def _move_in(self, path: Path, name: str) -> None:
+        parent = f"{self.base}/{name}".rsplit("/", 1)[0]
+        self.system.create_dir(parent, recursive=True)
+        # An object store shows an object only when it is whole; elsewhere a rename does that
+        hidden = f"{parent}/.{os.path.basename(name)}.{uuid.uuid4().hex[:12]}.tmp"
+        with open(path, "rb") as source, self.system.open_output_stream(hidden) as target:
+            shutil.copyfileobj(source, target, CHUNK)
+        self.system.move(hidden, f"{self.base}/{name}")
+
+    def put(self, name: str, data: bytes, fsync: bool) -> bool:
+        """Puts a file in place if there is none; at a `file://` only one of all who try succeeds.
+
+        Elsewhere pyarrow has no conditional put: two that try at the very same time may both succeed, and
+        the one that was overwritten notices unless it looked too early.
+        """
+        folder = self._folder
+        if folder:
+            return folder.put(name, data, fsync)
+        if self.has(name):
+            return False
+        with self.writing(name, fsync) as path:
+            path.write_bytes(data)
+        return self.read(name) == data
 
     def names(self, folder: str, suffix: str) -> list[str]:
         wanted = fs.FileSelector(f"{self.base}/{folder}", recursive=True, allow_not_found=True)
@@ -137,13 +231,16 @@ class RemotePlace(Place):
             if info.is_file and info.path.endswith(suffix) and not info.base_name.startswith(".")
         )
 
-    def clean(self) -> None:
-        super().clean()
+    def unfinished(self) -> list[str]:
+        found = super().unfinished()
         for folder in FOLDERS:
             wanted = fs.FileSelector(f"{self.base}/{folder}", recursive=True, allow_not_found=True)
-            for info in self.system.get_file_info(wanted):
-                if info.base_name.startswith(".") and info.base_name.endswith(".tmp"):
-                    self.system.delete_file(info.path)
+            found += [
+                info.path.removeprefix(f"{self.base}/")
+                for info in self.system.get_file_info(wanted)
+                if info.base_name.startswith(".") and info.base_name.endswith(".tmp")
+            ]
+        return found
 
     def remove(self, name: str) -> bool:
         super().remove(name)
@@ -160,10 +257,10 @@ class RemotePlace(Place):
 
 
 @functools.lru_cache(maxsize=32)
-def place(root: str) -> Place:
+def place(root: str, private: bool = True) -> Place:
     """The place of a folder, or of a URI such as s3://bucket/folder or hdfs://host/folder."""
     if "://" not in root:
-        return Place(Path(root).absolute())
+        return Place(Path(root).absolute(), private)
     try:
         system, base = fs.FileSystem.from_uri(root)
     except (pa.ArrowException, OSError) as error:
@@ -172,14 +269,4 @@ def place(root: str) -> Place:
             "pyarrow.fs understands (file, s3, gs, hdfs)."
         ) from error
     tag = hashlib.sha256(root.encode()).hexdigest()[:16]
-    cache = Path(tempfile.gettempdir()) / f"anabranch-cache-{os.getuid()}" / tag
-    return RemotePlace(cache, root, system, base.rstrip("/"))
-
-
-def sync(path: Path) -> None:
-    """Flushes a file or folder to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    return RemotePlace(cache_folder() / tag, private, root, system, base.rstrip("/"))

@@ -1,9 +1,9 @@
 """Segments: immutable, sorted Arrow IPC files with state rows of many partitions.
 
 Every row has a `__locator` (slot, then key hash; the sort order) and a `__due` (the watermark at
-which it has done its work). A file holds one record batch per segment; a `SegmentRef` names one of
-them and the slots of it that still count: moving a partition or merging a slice away changes
-only the reference, never the file.
+which it has done its work). Rows of a join with the same locator lie in the order of their time. A file
+holds one record batch per segment; a `SegmentRef` names one of them and the slots of it that still
+count: moving a partition or merging a slice away changes only the reference, never the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from anabranch.errors import StateError
 from anabranch.routing.partition_map import expand, slices
+from anabranch.state.checksum import Damaged, Summing, check_file
 from anabranch.state.place import Place
+from anabranch.state.stretch import Stretches, runs
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -27,7 +29,7 @@ Ranges = list[tuple[int, int]]
 _NEWEST = pl.CompatLevel.newest()
 
 
-class SegmentRef(msgspec.Struct, frozen=True, kw_only=True):
+class SegmentRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One segment as the manifest names it."""
 
     file: str
@@ -40,6 +42,8 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True):
     max_due: int
     live: tuple[tuple[int, int], ...]
     """The ranges of slots that still count."""
+    checksum: int
+    """Of the whole file."""
 
 
 def write_segments(
@@ -47,29 +51,49 @@ def write_segments(
     fsync: bool,
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes sorted frames as the segments of one file; the references are not durable yet."""
-    refs = []
     try:
         tables = [frame.to_arrow(compat_level=_NEWEST).combine_chunks() for _, frame in parts]
-        with (
-            place.writing(file, fsync) as path,
-            pa.OSFile(str(path), "wb") as sink,
-            pa.ipc.new_file(sink, tables[0].schema) as writer,
-        ):
-            for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True)):
-                writer.write_batch(arrow.to_batches(max_chunksize=None)[0])
-                refs.append(
-                    SegmentRef(
-                        file=file, batch=number, table=table, tier=tier, rows=frame.height,
-                        bytes=arrow.nbytes, min_due=_int(frame[DUE].min()),
-                        max_due=_int(frame[DUE].max()), live=tuple(live),
-                    )
-                )  # fmt: skip
+        total = write_arrow(place, file, tables[0].schema, tables, fsync)
     except OSError as error:
         raise StateError(
             f"Cannot write the state segment '{place}/{file}': {error.strerror or error}. "
             "The epoch is not counted; free space or mend the folder and start again."
         ) from error
-    return refs
+    return [
+        SegmentRef(
+            file=file, batch=number, table=table, tier=tier, rows=frame.height, bytes=arrow.nbytes,
+            min_due=_int(frame[DUE].min()), max_due=_int(frame[DUE].max()), live=tuple(live),
+            checksum=total,
+        )
+        for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True))
+    ]  # fmt: skip
+
+
+def write_arrow(
+    place: Place, file: str, schema: pa.Schema, tables: Sequence[pa.Table], fsync: bool
+) -> int:
+    """Writes a file with one batch per table; its checksum."""
+    with place.writing(file, fsync) as path, open(path, "wb", buffering=0) as raw:
+        summing = Summing(raw)
+        with pa.ipc.new_file(pa.PythonFile(summing, mode="w"), schema) as writer:
+            for table in tables:
+                for batch in table.to_batches(max_chunksize=None):
+                    writer.write_batch(batch)
+    return summing.checksum
+
+
+def open_arrow(place: Place, file: str, expected: int) -> pa.RecordBatchFileReader:
+    """A memory-mapped file whose bytes are those that were written; raises Damaged if they are not."""
+    path = place.local(file)
+    try:
+        check_file(path, expected)
+    except Damaged:
+        if not place.renew(file):
+            raise
+        # It was a copy: perhaps the file itself is whole
+        path = place.local(file)
+        check_file(path, expected)
+    return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
 def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
@@ -81,8 +105,8 @@ def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataF
 
 def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
     try:
-        batch = pa.ipc.open_file(pa.memory_map(str(place.local(ref.file)))).get_batch(ref.batch)
-    except (OSError, pa.ArrowException) as error:
+        batch = open_arrow(place, ref.file, ref.checksum).get_batch(ref.batch)
+    except (OSError, pa.ArrowException, Damaged) as error:
         raise StateError(
             f"The state segment '{place}/{ref.file}' named by the checkpoint cannot be read: {error}. "
             "Was the checkpoint folder changed by hand? Restore it or start with a new one."
@@ -93,19 +117,18 @@ def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
 
 
 def probe_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray
+    place: Place, ref: SegmentRef, wanted: Ranges, asked: np.ndarray | Stretches
 ) -> pl.DataFrame | None:
-    """The rows of these slots that have one of the sorted, distinct locators."""
+    """The rows of these slots that have one of the sorted, distinct locators, or are in the stretches."""
     parts = []
     for frame in read_segment(place, ref, wanted):
         column = frame[LOCATOR].to_numpy()
-        low, high = np.searchsorted(locators, [column[0], column[-1]], side="left")
-        asked = locators[low : high + 1]
-        start = np.searchsorted(column, asked, side="left")
-        # Where rows end is looked up only for those that are there
-        hit = column[np.minimum(start, len(column) - 1)] == asked
-        start = start[hit]
-        rows = expand(start, np.searchsorted(column, asked[hit], side="right") - start)
+        if isinstance(asked, Stretches):
+            rows = asked.places(column, frame[asked.column].to_numpy())
+        else:
+            low, high = np.searchsorted(asked, [column[0], column[-1]], side="left")
+            _, start, end = runs(column, asked[low : high + 1])
+            rows = expand(start, end - start)
         if len(rows):
             parts.append(frame[rows])
     return pl.concat(parts) if parts else None

@@ -27,7 +27,9 @@ from anabranch.routing.partition_map import PartitionMap
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.driver import MemorySink
-from anabranch.state.manifest import Manifest, decode
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
+from anabranch.state.store import read_latest
 from anabranch.testing.aggregates import USER_SQL
 from anabranch.testing.cases import Case
 from anabranch.testing.chooser import Chooser
@@ -229,8 +231,10 @@ class _Hook:
             for subquery in self._run.plan.homes:
                 self._move(self._run, subquery, self.moves)
         if step == "after-commit":
-            path = self.folder / "manifests" / f"{epoch:012d}.json"
-            self.outcome.manifests.append(decode(path.read_bytes(), str(path)))
+            latest = read_latest(place(str(self.folder)))
+            assert latest
+            assert latest.epoch == epoch
+            self.outcome.manifests.append(latest)
         for watch in self.watchers:
             watch(Scene(self._run, step, epoch, self.folder, self.outcome))
         if epoch == self.leg.epoch:

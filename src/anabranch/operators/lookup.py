@@ -1,0 +1,146 @@
+"""Which remembered rows the rows of an epoch can meet: looked up by locator and time.
+
+Each input in turn leaves fewer locators for the next, so the one that the fewest can be found in, by a
+sample, is asked first. Of a locator only the stretches of time are looked up in which the new rows of
+the other inputs can meet anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from anabranch.language.bounds import Bounds
+from anabranch.operators.meeting import Meeting, Side
+from anabranch.operators.partials import TIME
+from anabranch.routing.partition_map import changes, distinct, sort_locators
+from anabranch.state.group import SiteState
+from anabranch.state.segment import LOCATOR
+from anabranch.state.stretch import Stretches, around, settle, together
+
+SAMPLE = 1_000
+_ORIGIN = "__origin"
+
+
+def meet(
+    sides: Sequence[Side], state: SiteState, after: int | None, bounds: Bounds
+) -> Meeting | None:
+    """Where rows of this epoch meet others; None if they do nowhere."""
+    own = [side.locators() for side in sides]
+    asked = distinct(np.concatenate(own))
+    remembered: dict[int, list[pl.DataFrame]] = {}
+    for number in _order(sides, own, asked, state):
+        # What only this input has new is no reason to look into what it remembers
+        wanted = _wanted(sides, number, asked, bounds)
+        remembered[number] = state.probe(sides[number].table, wanted, after) if wanted else []
+        have = [rows[LOCATOR].to_numpy() for rows in remembered[number]]
+        asked = asked[_found(asked, np.concatenate([own[number], *have]))]
+        if len(asked) == 0:
+            return None
+    return _meeting(sides, [remembered[number] for number in range(len(sides))], asked, bounds)
+
+
+def _wanted(
+    sides: Sequence[Side], number: int, asked: np.ndarray, bounds: Bounds
+) -> Stretches | None:
+    """What rows of an input the new rows of all others can meet, at the locators asked for."""
+    wanted = []
+    for other, side in enumerate(sides):
+        if other != number and side.arrived is not None:
+            times = side.arrived[TIME].to_numpy()
+            locators = side.arrived[LOCATOR].to_numpy()
+            reach = bounds[number][other], bounds[other][number]
+            wanted.append(around(TIME, locators, times, *reach))
+    if len(sides) > 2:
+        wanted = [one.of(_places(asked, one.locators)[1]) for one in wanted]
+    wanted = [one for one in wanted if len(one.locators)]
+    return together(wanted) if wanted else None
+
+
+def _order(
+    sides: Sequence[Side], own: Sequence[np.ndarray], asked: np.ndarray, state: SiteState
+) -> list[int]:
+    """The inputs, those first in which the fewest of a sample of the locators are found."""
+    if len(sides) == 2 or len(asked) == 0:
+        return list(range(len(sides)))
+    sample = asked[:: max(1, len(asked) // SAMPLE)]
+    found = [
+        int((_found(sample, locators) | state.holds(side.table, sample)).sum())
+        for side, locators in zip(sides, own, strict=True)
+    ]
+    return sorted(range(len(sides)), key=lambda number: found[number])
+
+
+def _meeting(
+    sides: Sequence[Side], remembered: Sequence[list[pl.DataFrame]], asked: np.ndarray,
+    bounds: Bounds,
+) -> Meeting:  # fmt: skip
+    rows, origin, start, middle, end = [], [], [], [], []
+    for side, old in zip(sides, remembered, strict=True):
+        parts = [part.with_columns(pl.lit(-1, pl.Int64).alias(_ORIGIN)) for part in old]
+        if side.arrived is not None:
+            number = pl.int_range(side.arrived.height, eager=True).alias(_ORIGIN)
+            parts.append(side.arrived.with_columns(number))
+        names = parts[-1].columns
+        # Of two inputs, what was looked up is all asked for: nothing has been left out since
+        sure = len(old) if len(sides) == 2 else 0
+        parts = [
+            part.select(names)
+            if place < sure
+            else part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
+            for place, part in enumerate(parts)
+        ]
+        whole = parts[0] if len(parts) == 1 else _in_order(pl.concat(parts))
+        where = whole[_ORIGIN].to_numpy()
+        # Every input has every locator that is asked for: they begin where the locator changes
+        start.append(np.flatnonzero(changes(whole[LOCATOR].to_numpy())))
+        end.append(np.append(start[-1][1:], whole.height))
+        fresh = np.append(0, np.cumsum(where >= 0))
+        middle.append(end[-1] - (fresh[end[-1]] - fresh[start[-1]]))
+        rows.append(whole.drop(_ORIGIN).rechunk())
+        origin.append(where)
+    mixed = _mixed(sides, rows, start, end)
+    return Meeting(sides, bounds, rows, origin, start, middle, end, mixed)
+
+
+def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """By locator, the remembered before the new, each by time."""
+    rows = rows.rechunk()
+    # Sorting keeps the order of equals, and the remembered ones come first
+    order, locators = sort_locators(rows[LOCATOR].to_numpy())
+    begins = changes(locators)
+    begins |= changes(rows[_ORIGIN].to_numpy()[order] >= 0)
+    settle(order, begins, rows[TIME].to_numpy())
+    return rows[pl.Series(order.astype(np.uint32))]
+
+
+def _mixed(
+    sides: Sequence[Side], rows: Sequence[pl.DataFrame], start: Sequence[np.ndarray],
+    end: Sequence[np.ndarray],
+) -> bool:  # fmt: skip
+    """Whether rows that share a locator have different keys."""
+    first = pl.Series(start[0].astype(np.uint32))
+    heads = [rows[0][key][first] for key in sides[0].keys]
+    for side, frame, begin, stop in zip(sides, rows, start, end, strict=True):
+        group = pl.Series(np.repeat(np.arange(len(begin), dtype=np.uint32), stop - begin))
+        for key, head in zip(side.keys, heads, strict=True):
+            if not (frame[key] == head[group]).all():
+                return True
+    return False
+
+
+def _places(asked: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each value its place among the sorted ones that are asked for, and whether it is there."""
+    at = np.minimum(np.searchsorted(asked, values), len(asked) - 1)
+    return at, asked[at] == values
+
+
+def _found(asked: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Which of the sorted ones that are asked for are among the values."""
+    found = np.zeros(len(asked), dtype=bool)
+    if len(asked):
+        at, there = _places(asked, values)
+        found[at[there]] = True
+    return found

@@ -1,0 +1,68 @@
+"""Folders and files of one's own: who may read them, and that they survive the machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from anabranch.errors import StateError
+
+
+def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
+    """Makes a folder and those above it that are missing; a stricter umask counts."""
+    if path.is_dir():
+        return
+    mode = 0o700 if private else 0o777
+    try:
+        path.mkdir(mode, exist_ok=True)
+    except FileNotFoundError:
+        make_folder(path.parent, private, fsync)
+        path.mkdir(mode, exist_ok=True)
+    if fsync:
+        sync(path.parent)
+
+
+def make_file(path: Path, private: bool) -> None:
+    """Makes an empty file to be written by whoever knows its path alone; a stricter umask counts."""
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600 if private else 0o666))
+
+
+def sync(path: Path) -> None:
+    """Flushes a file or folder to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def cache_folder() -> Path:
+    """The folder of this user's cached copies, which nobody else can write to or look into."""
+    above = Path(tempfile.gettempdir())
+    path = above / f"anabranch-cache-{os.getuid()}"
+    try:
+        make_folder(path, private=True)
+    except OSError as error:
+        raise StateError(
+            f"The folder for copies of a checkpoint at a URI, '{path}', cannot be made: "
+            f"{error.strerror}. Remove what is there, or set TMPDIR to a folder of your own."
+        ) from error
+    entry, parent = os.lstat(path), os.stat(above)
+    reason = None
+    if not stat.S_ISDIR(entry.st_mode):
+        reason = "it is not a folder"
+    elif entry.st_uid != os.getuid():
+        reason = f"it belongs to the user with the number {entry.st_uid}"
+    elif entry.st_mode & 0o077:
+        reason = f"others have access to it (mode {stat.S_IMODE(entry.st_mode):03o})"
+    elif parent.st_mode & 0o002 and not parent.st_mode & stat.S_ISVTX:
+        reason = f"anybody can replace it in '{above}'"
+    if reason:
+        raise StateError(
+            f"The folder for copies of a checkpoint at a URI, '{path}', cannot be trusted: {reason}. "
+            "Expected a folder that only this user can enter (mode 700): remove it, or set TMPDIR to a "
+            "folder of your own."
+        )
+    return path

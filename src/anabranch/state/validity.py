@@ -1,0 +1,126 @@
+"""What no manifest can say, whatever its checksum is: sites that do not exist, slots out of range."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from anabranch.errors import PlanningError, StateError
+
+if TYPE_CHECKING:
+    from anabranch.state.manifest import Manifest, SubqueryRecord
+
+Says = Callable[[bool, str], None]
+"""Refuses the manifest with these words unless something holds."""
+STREAM_COUNTS = ("rows", "epochs", "bytes", "late", "bad_rows", "bad_files", "last_rows_at")
+SUBQUERY_COUNTS = (
+    "rows_in", "rows_out", "rows_received", "bytes_received", "bytes_out", "seconds", "skew",
+)  # fmt: skip
+SEGMENT_COUNTS = ("batch", "tier", "rows", "bytes", "checksum")
+
+
+def refuse_impossible(manifest: Manifest, where: str) -> None:
+    """Raises StateError if a manifest says what no run can have written."""
+
+    def expect(holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise StateError(
+                f"The manifest '{where}' says what cannot be: {otherwise}. Was it changed by hand? "
+                "Restore it from a copy, or start with a new checkpoint folder."
+            )
+
+    expect(manifest.sites >= 1, f"{manifest.sites} sites")
+    expect(manifest.epoch >= -1, f"epoch {manifest.epoch}")
+    _not_negative(expect, "the manifest", manifest, ("committed_at", "ordinal"))
+    for name, stream in manifest.streams.items():
+        _not_negative(expect, f"stream {name}", stream, STREAM_COUNTS)
+        for lane, slot in stream.lanes.items():
+            expect(slot >= 0, f"lane '{lane}' of stream {name} is in slot {slot}")
+    for query, rows in manifest.result_rows.items():
+        expect(rows >= 0, f"query {query} has {rows} result rows")
+    for name, record in manifest.subqueries.items():
+        _check_subquery(expect, name, record, manifest.sites)
+    _check_waiting(expect, manifest)
+    for moving in manifest.moving:
+        _exchange(expect, manifest, moving.exchange)
+        for site in (moving.source, moving.target):
+            expect(
+                0 <= site < manifest.sites,
+                f"a partition of {moving.exchange} moves from site {moving.source} to "
+                f"{moving.target} of {manifest.sites}",
+            )
+    for home, pins in manifest.pins.items():
+        for start, site in pins.items():
+            expect(min(start, site) >= 0, f"partition {start} of {home} is pinned to site {site}")
+
+
+def _check_subquery(expect: Says, name: str, record: SubqueryRecord, sites: int) -> None:
+    for site in {*record.sites}:
+        expect(0 <= site < sites, f"a partition of {name} is on site {site} of {sites}")
+    try:
+        slots = record.map().slots
+    except (PlanningError, IndexError) as error:
+        expect(False, f"the partitions of {name} are no map: {error}")
+    expect(0 <= record.cells < slots, f"{record.cells} of {slots} slots of {name} are cells")
+    _not_negative(expect, f"subquery {name}", record, SUBQUERY_COUNTS)
+    for one in record.scattered:
+        cells = (one.first, one.first + sum(one.bands))
+        expect(
+            0 <= one.slot < slots and min(one.bands, default=0) > 0,
+            f"slot {one.slot} of {slots} of {name} is scattered over bands {list(one.bands)}",
+        )
+        _ranges(expect, f"the cells of slot {one.slot} of {name}", [cells], slots)
+    expect(
+        all(cells > 0 for cells in record.grid) and sum(record.grid) <= slots,
+        f"the grid of {name} has bands {record.grid} in {slots} slots",
+    )
+    for ref in record.segments:
+        _file(expect, ref.file)
+        _not_negative(expect, f"segment {ref.file}", ref, SEGMENT_COUNTS)
+        _ranges(expect, f"segment {ref.file}", ref.live, slots)
+        expect(
+            ref.min_due <= ref.max_due,
+            f"rows of segment {ref.file} are due from {ref.min_due} to {ref.max_due}",
+        )
+
+
+def _check_waiting(expect: Says, manifest: Manifest) -> None:
+    for home, holds in manifest.holds.items():
+        slots = _exchange(expect, manifest, home)
+        _ranges(expect, f"what waits for {home}", [(h.first, h.end) for h in holds], slots)
+    for ref in manifest.held:
+        slots = _exchange(expect, manifest, ref.home)
+        _exchange(expect, manifest, ref.subquery)
+        _file(expect, ref.file)
+        _not_negative(expect, f"'{ref.file}'", ref, ("input", "rows", "bytes", "checksum"))
+        _ranges(expect, f"'{ref.file}'", ref.slots, slots)
+
+
+def _exchange(expect: Says, manifest: Manifest, name: str) -> int:
+    """The slots of a subquery that must be there."""
+    expect(name in manifest.subqueries, f"there is no subquery {name}, but it is spoken of")
+    return manifest.subqueries[name].map().slots
+
+
+def _not_negative(expect: Says, what: str, record: object, names: Iterable[str]) -> None:
+    for name in names:
+        # Not `< 0`, which a NaN would pass
+        expect(getattr(record, name) >= 0, f"{name} of {what} is {getattr(record, name)}")
+
+
+def _ranges(expect: Says, what: str, ranges: Sequence[tuple[int, int]], slots: int) -> None:
+    edges = [0, *(edge for pair in ranges for edge in pair), slots]
+    expect(
+        all(low <= high for low, high in pairwise(edges)) and all(a < b for a, b in ranges),
+        f"{what} has the slots {[list(pair) for pair in ranges]} of {slots}",
+    )
+
+
+def _file(expect: Says, name: str) -> None:
+    parts = PurePosixPath(name).parts
+    expect(
+        len(parts) == 3 and parts[0] == "state" and ".." not in parts and "\0" not in name,
+        f"a file of the state is called '{name}'",
+    )
