@@ -209,6 +209,23 @@ def chaos(
 
 
 @app.command()
+def fuzz(
+    nonsense: Annotated[int, typer.Option(min=1, help="How many cases of nonsense.")] = 1000,
+    first: Annotated[int, typer.Option(min=0, help="The first of them, to repeat a failure.")] = 0,
+    as_json: AsJson = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Mutated SQL, specification files, settings and source files: refused cleanly, in seconds."""
+    from anabranch.testing.nonsense import run_nonsense  # for tests only: --help should not wait
+
+    report = run_nonsense(nonsense, first)
+    told = {"passed": report.passed, "failed": report.failed}
+    print(json.dumps(told) if as_json else f"{report.passed} of {nonsense} cases passed.")
+    if report.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
 def version(as_json: AsJson = False) -> None:
     """Show the version of Anabranch."""
     found = anabranch.__version__

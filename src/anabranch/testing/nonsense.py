@@ -7,6 +7,7 @@ anything else is a failure, told with the case's number, which repeats it.
 from __future__ import annotations
 
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from anabranch.errors import AnabranchError
 from anabranch.language.builder import Query
 from anabranch.language.graph import Ordered, Stream
 from anabranch.language.sql import read_query
+from anabranch.session import Session
 from anabranch.settings import Settings, read_settings
 from anabranch.spec import read_spec
 
@@ -34,12 +36,16 @@ TCP = Query(
     )
 )
 QUERIES = (
-    "SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp GROUP BY time/60 AS tb, srcIP HAVING COUNT(*) > 1",
+    "SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp "
+    "GROUP BY time/60 AS tb, srcIP HAVING COUNT(*) > 1",
     "SELECT window_start, MAX(len) AS m FROM tcp WHERE name LIKE 'a%' GROUP BY HOP(time, 60, 20)",
-    "SELECT a.time, b.len FROM tcp a LEFT JOIN tcp b ON a.srcIP = b.srcIP AND b.time BETWEEN a.time - 5 AND a.time",
-    "WITH big AS (SELECT * FROM tcp WHERE len > 1e3) SELECT time, CASE WHEN len IN (1, 2) THEN 'x' END AS c FROM big",
+    "SELECT a.time, b.len FROM tcp a LEFT JOIN tcp b "
+    "ON a.srcIP = b.srcIP AND b.time BETWEEN a.time - 5 AND a.time",
+    "WITH big AS (SELECT * FROM tcp WHERE len > 1e3) "
+    "SELECT time, CASE WHEN len IN (1, 2) THEN 'x' END AS c FROM big",
     "SELECT time, AVG(len) OVER (PARTITION BY srcIP ORDER BY time ROWS 3 PRECEDING) AS a FROM tcp",
-    "SELECT time, CAST(substring(name, 1, 2) AS BIGINT) & 0xFF AS x FROM tcp UNION ALL SELECT time, len FROM tcp",
+    "SELECT time, CAST(substring(name, 1, 2) AS BIGINT) & 0xFF AS x FROM tcp "
+    "UNION ALL SELECT time, len FROM tcp",
 )
 YAML = """streams:
   tcp: {generator: packets, rows: 100, ordered: time, lateness: 5}
@@ -56,12 +62,16 @@ SET at_end = 'close';
 CREATE SINK flows TO 'out/flows' WITH (format = 'csv');
 """
 WORDS = (
-    *"()+-*/%&|^<>=,.;'\"~[]{}:#@!?\\\0\n\t ", "SELECT ", " FROM ", " WHERE ", " NULL ", " AND ", "NOT ", "((((", "))))", "0x", "1e999",
-    "99999999999999999999", "-9223372036854775808", " AS ", "''", '""', "/*", "--", "\ud800", "é", "\U0001f600", "*", "&a ", "*a", "!!",
-    "- ", " OVER (", "CASE WHEN ", " JOIN tcp ON ", " UNION ALL ", "INTERVAL '1' DAY", "CAST(len AS ", "${", "__x", "2**70", ".inf", ".nan",
+    *"()+-*/%&|^<>=,.;'\"~[]{}:#@!?\\\0\n\t ", "SELECT ", " FROM ", " WHERE ", " NULL ", " AND ", "NOT ",
+    "((((", "))))", "0x", "1e999",
+    "99999999999999999999", "-9223372036854775808", " AS ", "''", '""', "/*", "--",
+    "\ud800", "é", "\U0001f600", "*", "&a ", "*a", "!!",
+    "- ", " OVER (", "CASE WHEN ", " JOIN tcp ON ", " UNION ALL ",
+    "INTERVAL '1' DAY", "CAST(len AS ", "${", "__x", "2**70", ".inf", ".nan",
 )  # fmt: skip
 VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 2**63, 2**70, 1.5, float("inf"), float("nan"), "", "x", "none", [], {}, b"", "1",
+    None, True, False, 0, -1, 2**63, 2**70, 1.5, float("inf"), float("nan"), "", "x", "none",
+    [], {}, b"", "1",
 )  # fmt: skip
 
 
@@ -99,7 +109,9 @@ def run_case(case: int, folder: Path) -> dict[str, Any] | None:
         KINDS[kind](chance, folder)
     except AnabranchError:
         pass
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
         problem = f"{type(error).__name__}: {error}"[:300]
     seconds = time.process_time() - begun
     if not problem and seconds > MOST_SECONDS:
@@ -151,6 +163,29 @@ def _settings(chance: random.Random, folder: Path) -> None:
     read_settings({name: chance.choice(VALUES) for name in names})
 
 
+def _file(chance: random.Random, folder: Path) -> None:
+    """A source file with bytes changed, read as far as the plan does."""
+    ending = chance.choice(("parquet", "arrow", "csv", "json"))
+    # A file of its own name for each: samples and schemas are read once
+    place = folder / f"data{chance.random()}"
+    place.mkdir()
+    path = place / f"one.{ending}"
+    try:
+        rows = pl.DataFrame({"time": [1, 2, 3], "v": [1.5, None, 2.5], "s": ["a", "b,", None]})
+        writers = {"parquet": rows.write_parquet, "arrow": rows.write_ipc, "csv": rows.write_csv}
+        writers.get(ending, rows.write_ndjson)(path)
+        content = bytearray(path.read_bytes())
+        for _ in range(chance.randint(1, 6)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        path.write_bytes(content[: chance.choice((len(content), chance.randrange(len(content))))])
+        session = Session.in_process(sites=2)
+        session.stream("s", path=str(place), format=ending, ordered="time")
+        session.query("q", "SELECT * FROM s")
+        session.plan()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 KINDS: dict[str, Callable[[random.Random, Path], None]] = {
-    "query": _query, "yaml": _yaml, "sql": _sql, "settings": _settings,
+    "query": _query, "yaml": _yaml, "sql": _sql, "settings": _settings, "file": _file,
 }  # fmt: skip
