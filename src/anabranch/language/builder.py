@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
@@ -282,7 +282,7 @@ class Histories:
         return Query(History(self.node, self.keys, self.rows, named))
 
 
-def _pair(on: On) -> tuple[Expression, Expression]:
+def _pair(on: Any) -> tuple[Expression, Expression]:
     if isinstance(on, str):
         return Column(on), Column(on)
     if (

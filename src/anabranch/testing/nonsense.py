@@ -172,7 +172,11 @@ def _file(chance: random.Random, folder: Path) -> None:
     path = place / f"one.{ending}"
     try:
         rows = pl.DataFrame({"time": [1, 2, 3], "v": [1.5, None, 2.5], "s": ["a", "b,", None]})
-        writers = {"parquet": rows.write_parquet, "arrow": rows.write_ipc, "csv": rows.write_csv}
+        writers: dict[str, Callable[[Path], Any]] = {
+            "parquet": rows.write_parquet,
+            "arrow": rows.write_ipc,
+            "csv": rows.write_csv,
+        }
         writers.get(ending, rows.write_ndjson)(path)
         content = bytearray(path.read_bytes())
         for _ in range(chance.randint(1, 6)):
