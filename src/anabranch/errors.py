@@ -44,9 +44,26 @@ STAGES: dict[str, type[AnabranchError]] = {
 }
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """A sentence that names what exists, nearest first: ` Did you mean 'time'? Existing: …`."""
-    names = sorted(known)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+FEW = 12
+"""So many names are told all; of more, the nearest."""
+LONGEST_SHOWN = 1_000
+"""Characters of a text that a message repeats."""
+
+
+def suggest(word: object, known: Iterable[object]) -> str:
+    """A sentence that names what exists: ` Did you mean 'time'? Existing: …`; of many names the nearest."""
+    names = sorted(map(str, known))
+    # Near words have about the same length; comparing a very long one takes time for nothing
+    near = difflib.get_close_matches(shorten(str(word), 100), names, n=5, cutoff=0.6)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    return f"{hint} Existing: {', '.join(names) if names else '(none)'}."
+    if len(names) <= FEW:
+        return f"{hint} Existing: {', '.join(names) if names else '(none)'}."
+    others = f" Also near: {', '.join(near[1:])}." if near[1:] else ""
+    if near:
+        return f"{hint}{others}"
+    return f" Existing: {', '.join(names[:FEW])} and {len(names) - FEW} more."
+
+
+def shorten(text: str, most: int = LONGEST_SHOWN) -> str:
+    """A text for a message: of a long one, the beginning and how much there is more."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} characters more)"

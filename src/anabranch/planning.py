@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from anabranch.choosing import Choosing
+from anabranch.errors import PlanningError
+from anabranch.language.deep import deeply
 from anabranch.language.graph import Node
 from anabranch.language.numbered import Numbered
 from anabranch.partitioning.choice import Choice
@@ -38,6 +40,11 @@ class Planning:
         self, stored: Manifest | None, sinks: Collection[str] | None
     ) -> tuple[Plan, Choice | None]:
         """The plan, and the choice it was made by if it was; as a stored run first started, if any."""
+        return deeply(lambda: self._planned(stored, sinks), "The query set", PlanningError)
+
+    def _planned(
+        self, stored: Manifest | None, sinks: Collection[str] | None
+    ) -> tuple[Plan, Choice | None]:
         choice = None
         if self.settings.strategy == "subquery" and self.nodes:
             if stored and stored.partitioning is not None:
@@ -77,7 +84,11 @@ class Planning:
 
     def choose(self, run: Manifest | None = None) -> Choice:
         """The best partitioning, by what a run has counted if there is one."""
-        return self.choosing.choose(self.nodes, self.streams, run)
+        return deeply(
+            lambda: self.choosing.choose(self.nodes, self.streams, run),
+            "The query set",
+            PlanningError,
+        )
 
     def explainer(
         self, sinks: Mapping[str, Any] | None
@@ -106,4 +117,4 @@ class Planning:
                     choice = replace(again.pinned(choice.texts) or choice, flows=expected)
             return explanation_of(plan, self.nodes, choice, known, stored, better)
 
-        return explain
+        return lambda stored: deeply(lambda: explain(stored), "The query set", PlanningError)

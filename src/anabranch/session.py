@@ -11,6 +11,7 @@ Streams
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from anabranch.engine.options import RunOptions, StepHook
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
+from anabranch.language.checked import checked
 from anabranch.language.expression import Expression
 from anabranch.language.graph import Node, Stream, depth
 from anabranch.language.window import LONGEST, duration
@@ -58,6 +60,9 @@ from anabranch.state.store import read_latest
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+LONGEST_NAME = 120
+"""Bytes of a name. Files of 255 are the most that file systems take, and ours are called after a query, its
+subquery, an epoch and more."""
 TRIGGERS = ("available-now", "continuous")
 
 
@@ -107,6 +112,7 @@ class Session:
 
     # -- streams ----------------------------------------------------------------------------------
 
+    @checked
     def stream(
         self,
         name: str,
@@ -210,6 +216,7 @@ class Session:
             name, frame, settings.landing_ahead, settings.fsync, settings.private_files
         )
 
+    @checked
     def from_stream(self, name: str) -> Query:
         """The rows of a stream, or of another query."""
         known = self._known()
@@ -219,6 +226,7 @@ class Session:
 
     # -- queries ----------------------------------------------------------------------------------
 
+    @checked
     def query(self, name: str, query: Query | str, emit: str | None = None) -> Query:
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
@@ -245,6 +253,13 @@ class Session:
         return {**streams, **self._queries}
 
     def _check_name(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise LanguageError(f"A name must be a text, not {name!r}.")
+        if len(name.encode(errors="replace")) > LONGEST_NAME:
+            raise LanguageError(
+                f"'{name[:40]}…' cannot be a name: it has {len(name)} letters, and as the name of a folder "
+                f"at most {LONGEST_NAME} bytes fit."
+            )
         if not name.replace("_", "").replace("-", "").isalnum():
             raise LanguageError(
                 f"'{name}' cannot be a name: use letters, digits, '_' and '-' (it becomes a folder)."
@@ -257,6 +272,7 @@ class Session:
         ordered = sorted(self._queries.items(), key=lambda item: (depth(item[1].node), item[0]))
         return {name: query.node for name, query in ordered}
 
+    @checked
     def permit(self, *sets: Mapping[str, Sequence[str | Expression]]) -> None:
         """Restricts the partitioning of streams to these sets, e.g. `permit({"tcp": ["srcIP"]})`.
 
@@ -310,6 +326,7 @@ class Session:
 
     # -- runs -------------------------------------------------------------------------------------
 
+    @checked
     def start(
         self,
         *,
@@ -341,6 +358,11 @@ class Session:
         check_choice("at_end", at_end, ("keep", "close"))
         if isinstance(trigger, str):
             check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))
+        elif not 0 <= trigger < math.inf:
+            raise SettingsError(
+                f"trigger is {trigger}; expected a number of seconds from 0 on, or one of "
+                f"{', '.join(TRIGGERS)}."
+            )
         if not sinks:
             raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
         for query in sinks:

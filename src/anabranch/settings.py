@@ -162,6 +162,8 @@ def _default(name: str) -> Any:
 
 def read_settings(values: Mapping[str, Any]) -> Settings:
     """Settings from plain values; an unknown name or a wrong type is an error that says what fits."""
+    if not isinstance(values, Mapping):
+        raise SettingsError(f"Settings are a mapping of names to values, not {values!r}.")
     known = Settings.__struct_fields__
     for name in values:
         if name not in known:

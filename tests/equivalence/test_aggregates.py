@@ -173,7 +173,7 @@ EVERY_AGGREGATE = [
 ]  # fmt: skip
 WINDOWS: dict[str, Any] = {
     "index": (col("time") // 7).alias("tb"), "tumble": tumble(7), "hop": hop(10, 4),
-    "hop, gaps": hop(3, 5), "session": session_window(4), "rows": count_window(4, 3),
+    "session": session_window(4), "rows": count_window(4, 3),
 }  # fmt: skip
 
 

@@ -71,11 +71,6 @@ def test_hopping_windows() -> None:
     ]  # fmt: skip
 
 
-def test_hopping_windows_with_gaps() -> None:
-    query = ROWS.group_by(hop(2, 5)).agg(count().alias("n"))
-    assert expected(query, [(t, "a", 0) for t in range(10)]) == [(0, 2, 2), (5, 7, 2)]
-
-
 def test_sessions_end_at_a_gap_of_exactly_the_size() -> None:
     query = ROWS.group_by(session_window(5), "k").agg(count().alias("n"))
     rows: Rows = [(0, "a", 0), (4, "a", 0), (9, "a", 0), (9, "a", 0), (13, "a", 0), (2, "b", 0)]

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import LanguageError, suggest
+from anabranch.language.checked import checked
 from anabranch.language.expression import Column, Expression, Literal, Scalar, lift, when
 from anabranch.language.kinds import EXPECTED, is_supported
 
@@ -122,71 +123,85 @@ class NamedAggregate:
         return f"{self.call} AS {self.name}"
 
 
+@checked
 def count(argument: Expression | str | None = None) -> AggregateCall:
     """COUNT(*), or with an argument the rows where it is not NULL."""
     return AggregateCall("count", () if argument is None else (_column(argument),))
 
 
+@checked
 def count_distinct(argument: Expression | str) -> AggregateCall:
     """The number of different values that are not NULL, exactly."""
     return AggregateCall("count_distinct", (_column(argument),))
 
 
+@checked
 def sum_(argument: Expression | str) -> AggregateCall:
     """The sum, NULL where there is no value. An integer sum beyond 64 bits is an error."""
     return AggregateCall("sum", (_column(argument),))
 
 
+@checked
 def min_(argument: Expression | str) -> AggregateCall:
     """The least value, NULL where there is none."""
     return AggregateCall("min", (_column(argument),))
 
 
+@checked
 def max_(argument: Expression | str) -> AggregateCall:
     """The greatest value, NULL where there is none."""
     return AggregateCall("max", (_column(argument),))
 
 
+@checked
 def avg(argument: Expression | str) -> AggregateCall:
     """The mean of the values that are not NULL."""
     return AggregateCall("avg", (_column(argument),))
 
 
+@checked
 def var(argument: Expression | str) -> AggregateCall:
     """The sample variance, NULL for fewer than two values."""
     return AggregateCall("var", (_column(argument),))
 
 
+@checked
 def stddev(argument: Expression | str) -> AggregateCall:
     """The sample standard deviation, NULL for fewer than two values."""
     return AggregateCall("stddev", (_column(argument),))
 
 
+@checked
 def bit_or(argument: Expression | str) -> AggregateCall:
     """All values or-ed together (GSQL's OR_AGGR)."""
     return AggregateCall("bit_or", (_column(argument),))
 
 
+@checked
 def bit_and(argument: Expression | str) -> AggregateCall:
     """All values and-ed together."""
     return AggregateCall("bit_and", (_column(argument),))
 
 
+@checked
 def bit_xor(argument: Expression | str) -> AggregateCall:
     """All values xor-ed together."""
     return AggregateCall("bit_xor", (_column(argument),))
 
 
+@checked
 def first(argument: Expression | str) -> AggregateCall:
     """The value of the group's first row in time order (ties: order of arrival)."""
     return AggregateCall("first", (_column(argument),))
 
 
+@checked
 def last(argument: Expression | str) -> AggregateCall:
     """The value of the group's last row in time order (ties: order of arrival)."""
     return AggregateCall("last", (_column(argument),))
 
 
+@checked
 def approx_distinct(argument: Expression | str, size: int = 1024) -> AggregateCall:
     """About how many different values: exact below `size`, then within about 1/sqrt(size)."""
     if size < 16:
@@ -194,6 +209,7 @@ def approx_distinct(argument: Expression | str, size: int = 1024) -> AggregateCa
     return AggregateCall("approx_distinct", (_column(argument),), size)
 
 
+@checked
 def approx_quantile(argument: Expression | str, fraction: float) -> AggregateCall:
     """About the value below which this fraction of the values lies (KLL sketch, rank error 1.3%)."""
     if not 0.0 <= fraction <= 1.0:

@@ -46,12 +46,15 @@ class Telling:
 
 def conjuncts(condition: Expression | None) -> list[Expression]:
     """The conditions that must all hold."""
-    match condition:
-        case None:
-            return []
-        case Call("&", (left, right)):
-            return [*conjuncts(left), *conjuncts(right)]
-    return [condition]
+    conditions: list[Expression] = []
+    waiting = [] if condition is None else [condition]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Call) and part.function == "&":
+            waiting += reversed(part.arguments)
+        else:
+            conditions.append(part)
+    return conditions
 
 
 def all_of(conditions: Sequence[Expression]) -> Expression | None:

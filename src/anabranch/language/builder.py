@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
 from anabranch.language.bounds import all_of
+from anabranch.language.checked import checked
 from anabranch.language.expression import (
     Call,
     Column,
@@ -94,21 +95,25 @@ class WindowKey:
         return CountWindow(numbers[0], numbers[1])
 
 
+@checked
 def tumble(size: int | str) -> WindowKey:
     """Windows side by side, given as window_start and window_end: tumble(60), tumble("1 minute")."""
     return WindowKey("tumble", (size,))
 
 
+@checked
 def hop(size: int | str, slide: int | str) -> WindowKey:
     """Windows of `size` that start every `slide`: hop(60, 10)."""
     return WindowKey("hop", (size, slide))
 
 
+@checked
 def session_window(gap: int | str) -> WindowKey:
     """Windows that end when the group has been silent for `gap`: session_window("5 minutes")."""
     return WindowKey("session", (gap,))
 
 
+@checked
 def count_window(size: int, advance: int | None = None) -> WindowKey:
     """Windows of `size` rows of the group in time order, one every `advance` rows (default: size)."""
     return WindowKey("rows", (size, size if advance is None else advance))
@@ -123,12 +128,14 @@ class Query:
     def __repr__(self) -> str:
         return f"Query({', '.join(f'{name} {kind}' for name, kind in self.node.schema.items())})"
 
+    @checked
     def where(self, predicate: Expression) -> Query:
         """The rows for which the predicate is true; `having` is the same after `agg`."""
         return Query(Filter(self.node, predicate))
 
     having = where
 
+    @checked
     def select(self, *columns: str | Expression | Named) -> Query:
         """These columns, computed for each row."""
         named = tuple(_named(column) for column in columns)
@@ -140,6 +147,7 @@ class Query:
             return self  # as they are, in their order: nothing to do for a row
         return Query(Project(self.node, named))
 
+    @checked
     def case(self, *predicates: Expression) -> tuple[Query, ...]:
         """One query per predicate with the rows for which it is the first true one, and the rest.
 
@@ -152,10 +160,12 @@ class Query:
             for index in range(len(predicates) + 1)
         )
 
+    @checked
     def union(self, *others: Query) -> Query:
         """The rows of this query and of others with the same columns."""
         return Query(Union((self.node, *(other.node for other in others))))
 
+    @checked
     def join(
         self, other: Query, on: On | Sequence[On] | None = None, how: str = "inner", *,
         where: Expression | None = None, suffix: str = "right", rows: int | None = None,
@@ -175,6 +185,10 @@ class Query:
         """
         if not isinstance(other, Query):
             raise LanguageError(f"join() takes another query, not {type(other).__name__}.")
+        if on is not None and not isinstance(on, (str, tuple, list)):
+            raise LanguageError(
+                f"join(on=…) takes names of columns or pairs (left, right), not {type(on).__name__}."
+            )
         given = [on] if isinstance(on, (str, tuple)) else list(on or ())
         pairs = [_pair(part) for part in given]
         if rows is not None:
@@ -186,10 +200,12 @@ class Query:
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
         return Query(Join((self.node, other.node), HOW.get(how, how), keys, where, (suffix,), rows))
 
+    @checked
     def group_by(self, *keys: Key) -> Grouped:
         """Groups of rows with the same keys; one key may be a window or `time // n`."""
         return Grouped(self.node, keys)
 
+    @checked
     def history(self, *keys: str | Expression | Named, rows: int) -> Histories:
         """For each row the last `rows` rows of its group: `.agg(...)` computes a value on every row."""
         return Histories(self.node, tuple(_named(key) for key in keys), rows)
@@ -266,10 +282,14 @@ class Histories:
         return Query(History(self.node, self.keys, self.rows, named))
 
 
-def _pair(on: On) -> tuple[Expression, Expression]:
+def _pair(on: Any) -> tuple[Expression, Expression]:
     if isinstance(on, str):
         return Column(on), Column(on)
-    if len(on) != 2:
+    if (
+        not isinstance(on, tuple)
+        or len(on) != 2
+        or not all(isinstance(s, (str, Expression)) for s in on)
+    ):
         raise LanguageError(
             f"join(on=…) takes names of columns or pairs (left, right) of expressions, not '{on}'."
         )

@@ -18,8 +18,10 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
-from anabranch.errors import LanguageError
-from anabranch.language.expression import Expression, type_of
+from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
+from anabranch.language.deep import MOST_NESTED
+from anabranch.language.expression import Expression
+from anabranch.language.lowering import Kinds, kind_of
 
 
 class TextDialect(Dialect):
@@ -38,6 +40,13 @@ class TextDialect(Dialect):
             name: SqlParser.FUNCTION_PARSERS[name]
             for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
         }
+
+
+class PlacedError(LanguageError):
+    """An error that names its text already: `reason` without it, and where in it the fault is."""
+
+    reason: str = ""
+    offset: int | None = None
 
 
 @dataclass(frozen=True)
@@ -66,25 +75,41 @@ class Scope:
     inputs: Inputs = Inputs()
     own: Collection[str] = ()
     """Columns that a name without an input means first: those that GROUP BY made."""
+    kinds: Kinds = field(default_factory=dict, init=False, compare=False, repr=False)
+    """The types of expressions that were asked for."""
 
-    def error(self, message: str, at: exp.Expr | int | None = None) -> LanguageError:
+    def error(self, message: str, at: exp.Expr | int | None = None) -> PlacedError:
         """The error to raise, with the position of the node (or the offset) in the text."""
         offset = offset_of(at) if isinstance(at, exp.Expr) else at
         place = "" if offset is None else f", at {position_of(self.text, offset)}"
-        return LanguageError(f"{self.where} '{self.text}'{place}: {message}")
+        error = PlacedError(f"{self.where}{place}: {message} In: {self._shown(offset)}")
+        error.reason, error.offset = message, offset
+        return error
+
+    def _shown(self, offset: int | None) -> str:
+        """The text, or what of a long one is around the fault."""
+        if len(self.text) <= LONGEST_SHOWN:
+            return self.text
+        begin = max(0, (offset or 0) - LONGEST_SHOWN // 2)
+        cut = shorten(self.text[begin:])
+        return f"… {cut}" if begin else cut
 
     @contextlib.contextmanager
     def placed(self, at: exp.Expr) -> Iterator[None]:
         """Gives errors that know no text the name of this one and a position."""
         try:
             yield
+        except PlacedError:
+            raise
         except LanguageError as error:
-            if str(error).startswith(f"{self.where} '"):
-                raise
             raise self.error(str(error), at) from error
 
     def kind(self, expression: Expression) -> pl.DataType:
-        return type_of(expression, self.schema, f"{self.where} '{self.text}'")
+        """The type of an expression over the columns there are."""
+        try:
+            return kind_of(expression, self.schema, self.kinds)
+        except LanguageError as error:
+            raise self.error(str(error)) from error
 
 
 class StatementDialect(TextDialect):
@@ -120,6 +145,7 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     """The text as sqlglot's tree."""
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
+    _refuse_deep(scope)
     try:
         return sqlglot.parse_one(scope.text, dialect=dialect)
     except ParseError as error:
@@ -132,6 +158,21 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
+
+
+def _refuse_deep(scope: Scope) -> None:
+    """Refuses a text with more parentheses within each other than can be read, before it is tried."""
+    if scope.text.count("(") <= MOST_NESTED:
+        return
+    depth = 0
+    for offset, letter in enumerate(scope.text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth > MOST_NESTED:
+            raise scope.error(
+                f"there are more than {MOST_NESTED:,} parentheses within each other, which is the most "
+                "that can be read. Compute some of it in a query of its own and read that.",
+                offset,
+            )
 
 
 def offset_of(tree: exp.Expr) -> int | None:

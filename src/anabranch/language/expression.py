@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.functions import FUNCTIONS
 from anabranch.language.kinds import TYPES, type_named
-from anabranch.language.lowering import columns_of, lower
+from anabranch.language.lowering import columns_of, kind_of, lower
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
 from anabranch.language.tree import (
     COMPARISONS,
@@ -30,6 +30,7 @@ from anabranch.language.tree import (
     col,
     lift,
     lit,
+    parts_of,
     when,
 )
 
@@ -74,12 +75,17 @@ def to_polars(expression: Expression, schema: Mapping[str, pl.DataType]) -> pl.E
 
 def substitute(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
     """The expression with columns replaced, as when a query reads another query's columns."""
-    match expression:
-        case Column(name):
-            return columns.get(name, expression)
-        case Call(function, arguments):
-            return Call(function, tuple(substitute(part, columns) for part in arguments))
-    return expression
+    changed: dict[int, Expression] = {}
+    for part in parts_of(expression):
+        new = part
+        if isinstance(part, Column):
+            new = columns.get(part.name, part)
+        elif isinstance(part, Call):
+            arguments = tuple(changed[id(inner)] for inner in part.arguments)
+            if any(one is not other for one, other in zip(arguments, part.arguments, strict=True)):
+                new = Call(part.function, arguments)
+        changed[id(part)] = new
+    return changed[id(expression)]
 
 
 def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: str) -> pl.DataType:
@@ -88,7 +94,7 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         if name not in schema:
             raise LanguageError(f"{where}: column '{name}' is not found.{suggest(name, schema)}")
     try:
-        kind = lower(expression, schema).kind
+        kind = kind_of(expression, schema, {})
     except LanguageError as error:
         raise LanguageError(f"{where}: {error}") from error
     if kind in (pl.Int128, pl.UInt128):
@@ -101,6 +107,6 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
 
 __all__ = [
     "COMPARISONS", "FUNCTIONS", "INFIX", "TYPES", "Call", "Column", "Expression", "Literal", "Named",
-    "Scalar", "arity", "call", "col", "columns_of", "lift", "lit", "substitute", "takes", "to_polars",
-    "type_named", "type_of", "when",
+    "Scalar", "arity", "call", "col", "columns_of", "lift", "lit", "parts_of", "substitute", "takes",
+    "to_polars", "type_named", "type_of", "when",
 ]  # fmt: skip

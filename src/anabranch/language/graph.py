@@ -351,14 +351,12 @@ def _widened(expression: Expression, ordered: Ordered) -> Expression:
 
 def depth(node: Node) -> int:
     """The number of steps from the streams to a node."""
-    return 1 + max((depth(part) for part in node.inputs), default=0)
+    return node.depth
 
 
-def streams_of(node: Node) -> set[str]:
+def streams_of(node: Node) -> frozenset[str]:
     """The names of all streams a node's rows come from."""
-    if isinstance(node, Stream):
-        return {node.name}
-    return set().union(*(streams_of(part) for part in node.inputs))
+    return node.streams
 
 
 def _group_types(

@@ -23,6 +23,8 @@ from anabranch.language.node import (
 from anabranch.language.updates import refuse_updates
 
 JOINS = ("inner", "left", "right", "full", "semi", "anti")
+MOST_ROWS = 1 << 31
+"""Rows that a join may go back: more would not be kept anyway, and their numbers can be counted with."""
 FILTERING = ("semi", "anti")
 """Joins whose results are rows of the left input alone."""
 
@@ -81,6 +83,8 @@ class Join(Node):
     def _check_rows(self, rows: int) -> None:
         if rows < 1:
             raise LanguageError(f"A join within {rows} rows has no pairs: say 1 or more.")
+        if rows > MOST_ROWS:
+            raise LanguageError(f"A join within {rows} rows: expected at most {MOST_ROWS}.")
         times = [part.ordered for part in self.parts]
         if len(times) != 2 or self.kind != "inner" or self.keys[0]:
             raise LanguageError(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import decimal
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -28,7 +28,15 @@ from anabranch.language.decimals import (
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
 from anabranch.language.kinds import type_named
-from anabranch.language.tree import COMPARISONS, Call, Column, Expression, Literal, Pointed
+from anabranch.language.tree import (
+    COMPARISONS,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Pointed,
+    parts_of,
+)
 from anabranch.language.typed import Typed, typed_constant
 
 GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
@@ -42,36 +50,58 @@ _NARROW = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
 
 def lower(expression: Expression, schema: Mapping[str, pl.DataType]) -> Typed:
     """What computes this expression over a frame with this schema."""
-    # Post-order with a stack of our own: trees may be deeper than Python's
-    done: list[Typed] = []
-    waiting: list[tuple[Expression, bool]] = [(expression, False)]
+    done: dict[int, Typed] = {}
+    for part in parts_of(expression):
+        done[id(part)] = _lowered(part, schema, done)
+    return done[id(expression)]
+
+
+Kinds: TypeAlias = dict[int, tuple[Expression, Typed]]
+"""What is known of the values of expressions, by their identity; they are kept so that it stays theirs."""
+
+
+def kind_of(expression: Expression, schema: Mapping[str, pl.DataType], kinds: Kinds) -> pl.DataType:
+    """The type of an expression; `kinds` has what is known of others over the same schema, and gets more.
+
+    A text is checked from the inside out: were types found anew from the columns for every operator, a
+    chain of n of them would take n times n steps.
+    """
+    waiting = [expression]
     while waiting:
-        part, ready = waiting.pop()
-        match part:
-            case Column(name):
-                done.append(Typed(pl.col(name), schema[name]))
-            case Literal(value):
-                done.append(typed_constant(value))
-            case Call(_, arguments) if not ready:
-                waiting.append((part, True))
-                waiting += [(argument, False) for argument in reversed(arguments)]
-            case Call(_, arguments):
-                cut = len(done) - len(arguments)
-                done[cut:] = [_evaluated(part, done[cut:])]
-            case _:
-                raise LanguageError(f"'{part}' cannot be evaluated as a column expression.")
-    return done[0]
+        part = waiting[-1]
+        below = part.arguments if isinstance(part, Call) else ()
+        missing = [inner for inner in below if id(inner) not in kinds]
+        if missing and id(part) not in kinds:
+            waiting += reversed(missing)
+            continue
+        waiting.pop()
+        if id(part) in kinds:
+            continue
+        typed = _lowered(part, schema, {id(inner): kinds[id(inner)][1] for inner in below})
+        if not typed.is_constant:
+            # Only its type matters: expressions of Polars that grow to any depth are not made
+            typed = Typed(pl.col("#"), typed.kind)
+        kinds[id(part)] = part, typed
+    return kinds[id(expression)][1].kind
+
+
+def _lowered(
+    part: Expression, schema: Mapping[str, pl.DataType], done: Mapping[int, Typed]
+) -> Typed:
+    """One part, after its arguments."""
+    match part:
+        case Column(name):
+            return Typed(pl.col(name), schema[name])
+        case Literal(value):
+            return typed_constant(value)
+        case Call(_, arguments):
+            return _evaluated(part, [done[id(argument)] for argument in arguments])
+    raise LanguageError(f"'{part}' cannot be evaluated as a column expression.")
 
 
 def columns_of(expression: Expression) -> Iterator[str]:
     """The names of the columns an expression reads."""
-    waiting = [expression]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Column):
-            yield part.name
-        elif isinstance(part, Call):
-            waiting += reversed(part.arguments)
+    return (part.name for part in parts_of(expression) if isinstance(part, Column))
 
 
 def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:

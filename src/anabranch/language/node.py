@@ -6,13 +6,15 @@ The nodes themselves are in `graph.py` and `join.py`.
 from __future__ import annotations
 
 import functools
+import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 import polars as pl
 
-from anabranch.errors import LanguageError
+from anabranch.errors import LanguageError, shorten
 from anabranch.language.expression import Expression, type_of
 from anabranch.language.updates import Updates
 
@@ -127,8 +129,64 @@ class Node:
 
     @functools.cached_property
     def signature(self) -> str:
-        """A text that is the same for nodes that yield the same rows."""
-        return f"{self}({', '.join(node.signature for node in self.inputs)})"
+        """The same for nodes that yield the same rows: a hash of what they do and of their inputs."""
+        for node in in_order(self, "signature"):
+            inputs = " ".join(part.__dict__["signature"] for part in node.inputs)
+            hashed = hashlib.blake2b(f"{node}\0{inputs}".encode(errors="replace"), digest_size=16)
+            node.__dict__["signature"] = hashed.hexdigest()
+        return str(self.__dict__["signature"])
+
+    @functools.cached_property
+    def streams(self) -> frozenset[str]:
+        """The names of all streams the rows come from."""
+        for node in in_order(self, "streams"):
+            own = (node.name,) if isinstance(node, Stream) else ()
+            below = (part.__dict__["streams"] for part in node.inputs)
+            node.__dict__["streams"] = frozenset(own).union(*below)
+        return frozenset(self.__dict__["streams"])
+
+    @functools.cached_property
+    def depth(self) -> int:
+        """The number of steps from the streams."""
+        for node in in_order(self, "depth"):
+            node.__dict__["depth"] = 1 + max(
+                (part.__dict__["depth"] for part in node.inputs), default=0
+            )
+        return int(self.__dict__["depth"])
+
+    def described(self) -> str:
+        """All steps below and its own, each once and by its number, for people who compare two queries."""
+        numbers: dict[str, int] = {}
+        told: list[str] = []
+        for node in in_order(self):
+            if node.signature not in numbers:
+                below = ", ".join(str(numbers[part.signature]) for part in node.inputs)
+                numbers[node.signature] = len(numbers) + 1
+                told.append(f"{len(numbers)}: {node}" + (f" of {below}" if below else ""))
+        return f"{shorten('; '.join(told), LONGEST_DESCRIPTION)} [{self.signature}]"
+
+
+LONGEST_DESCRIPTION = 4_000
+"""Characters of a query's description: it stands in every manifest."""
+
+
+def in_order(node: Node, known: str | None = None) -> list[Node]:
+    """A node and all below it, each once, inputs first; without those that know this of themselves already.
+
+    With a stack of our own, and each node once: a graph may be deep, and inputs may be shared.
+    """
+    found: dict[int, Node] = {}
+    waiting = [(node, False)]
+    while waiting:
+        part, ready = waiting.pop()
+        if id(part) in found or (known is not None and known in part.__dict__):
+            continue
+        if ready:
+            found[id(part)] = part
+            continue
+        waiting.append((part, True))
+        waiting += [(below, False) for below in reversed(part.inputs)]
+    return list(found.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +208,11 @@ def require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> Non
 
 
 def require_distinct(names: list[str], where: str) -> None:
-    for name in names:
+    counts = Counter(names)
+    for name, count in counts.items():
         if name.startswith("__"):
             raise LanguageError(f"{where}: '{name}' is not a name for a column: `__` is reserved.")
-        if names.count(name) > 1:
+        if count > 1:
             raise LanguageError(
                 f"{where}: two columns are called '{name}'. Give one another name with alias()."
             )

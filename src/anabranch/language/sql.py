@@ -25,6 +25,7 @@ from sqlglot import exp
 from anabranch.language.alike import refuse_unlike
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
+from anabranch.language.deep import deeply
 from anabranch.language.dialect import Scope, StatementDialect, first_word, parse
 from anabranch.language.sql_from import From, conjuncts
 from anabranch.language.sql_refuse import refuse_clauses, refused_statement
@@ -39,6 +40,10 @@ def read_query(
     text: str, known: Mapping[str, Query], name: str = "query", emit: str = "final"
 ) -> Query:
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
+    return deeply(lambda: _read(text, known, name, emit), f"Query '{name}'")
+
+
+def _read(text: str, known: Mapping[str, Query], name: str, emit: str) -> Query:
     scope = Scope(text, {}, f"Query '{name}'")
     word = first_word(scope)
     if word in ("", ";"):

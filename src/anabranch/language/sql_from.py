@@ -285,7 +285,7 @@ class _Meeting:
     def check(self, pair: Pair, at: exp.Expr) -> None:
         kinds = (
             self.before.kind(pair[0]),
-            type_of(pair[1], self.right, f"{self.before.where} '{self.before.text}'"),
+            type_of(pair[1], self.right, self.before.where),
         )
         if not comparable(*kinds):
             raise self.before.error(
@@ -297,9 +297,12 @@ class _Meeting:
 
 def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
     """The conditions that AND holds together."""
-    if tree is None:
-        return []
-    tree = tree.unnest()
-    if isinstance(tree, exp.And):
-        return [*conjuncts(tree.this), *conjuncts(tree.expression)]
-    return [tree]
+    conditions: list[exp.Expr] = []
+    waiting = [] if tree is None else [tree]
+    while waiting:
+        part = waiting.pop().unnest()
+        if isinstance(part, exp.And):
+            waiting += [part.expression, part.this]
+        else:
+            conditions.append(part)
+    return conditions

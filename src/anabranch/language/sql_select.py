@@ -20,6 +20,7 @@ from anabranch.language.expression import (
     Expression,
     Named,
     columns_of,
+    parts_of,
     type_of,
 )
 from anabranch.language.sql_over import Item, read_histories
@@ -141,14 +142,15 @@ class Select:
         condition = self._replace(self._spelled_out(having.this, items)) if having else None
         query = self.query.group_by(*keys).agg(*self.aggregates.values(), emit=self.emit)
         named = [key for key in keys if isinstance(key, Named)]
+        above = self._above(query)
         if having and condition is not None:
-            kept = self._after(condition, query, named)
+            kept = self._after(condition, above, named)
             kind = type_of(kept, query.node.schema, self.scope.where)
             if kind not in (pl.Boolean, pl.Null):
                 raise self.scope.error(f"HAVING needs a condition, but {kept} is {kind}.", having)
             query = query.where(kept)
         return query.select(
-            *(Named(name, self._after(item, query, named)) for item, name in computed)
+            *(Named(name, self._after(item, above, named)) for item, name in computed)
         )
 
     def _spelled_out(self, having: exp.Expr, items: list[Item]) -> exp.Expr:
@@ -235,13 +237,16 @@ class Select:
         free = name if name and name not in self.scope.schema else str(call)
         return self.aggregates.setdefault(str(call), NamedAggregate(free, call)).name
 
-    def _after(self, tree: exp.Expr, query: Query, keys: list[Named]) -> Expression:
-        """An expression over the groups: key expressions become the keys' columns."""
+    def _above(self, query: Query) -> Scope:
+        """The scope of what is computed from groups."""
         schema = pl.Schema({**self.scope.schema, **query.node.schema})
-        inner = replace(self.scope, schema=schema, own=set(query.node.schema))
-        expression = _with_keys(translate(tree, inner), keys, self.given)
+        return replace(self.scope, schema=schema, own=set(query.node.schema))
+
+    def _after(self, tree: exp.Expr, above: Scope, keys: list[Named]) -> Expression:
+        """An expression over the groups: key expressions become the keys' columns."""
+        expression = _with_keys(translate(tree, above), keys, self.given)
         for column in columns_of(expression):
-            if column not in query.node.schema:
+            if column not in above.own:
                 grouped = ", ".join(key.name for key in keys) or "only a window"
                 raise self.scope.error(
                     f"column '{column}' is neither grouped by nor inside an aggregate. "
@@ -252,12 +257,20 @@ class Select:
 
 
 def _with_keys(expression: Expression, keys: list[Named], given: set[str]) -> Expression:
-    if isinstance(expression, Column) and expression.name in given:
-        return expression
-    for key in keys:
-        if str(key.expression) == str(expression):
-            return Column(key.name)
-    if isinstance(expression, Call):
-        parts = tuple(_with_keys(part, keys, given) for part in expression.arguments)
-        return Call(expression.function, parts)
-    return expression
+    """The expression with the column of a key in place of what is written like it."""
+    weights = {_weight(key.expression) for key in keys}
+    written = {str(key.expression): key.name for key in reversed(keys)}
+    changed: dict[int, Expression] = {}
+    for part in parts_of(expression):
+        new = part
+        key = written.get(str(part)) if _weight(part) in weights else None
+        if key is not None and not (isinstance(part, Column) and part.name in given):
+            new = Column(key)
+        elif isinstance(part, Call):
+            new = Call(part.function, tuple(changed[id(inner)] for inner in part.arguments))
+        changed[id(part)] = new
+    return changed[id(expression)]
+
+
+def _weight(expression: Expression) -> int:
+    return expression.weight if isinstance(expression, Call) else 1

@@ -28,6 +28,7 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
                 tree,
             )
         column, parts = found.name, parts[1:]
+    parts = _in_order(kind, parts, tree, scope)
     sizes = [translate(part, scope) for part in parts]
     values = [size.value for size in sizes if isinstance(size, Literal)]
     lengths = [value for value in values if isinstance(value, (int, str))]
@@ -43,6 +44,24 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
     if kind == "hop" and len(lengths) == 1:
         raise scope.error("HOP needs a size and a slide: HOP(time, 60, 10).", tree)
     return WindowKey(kind, tuple(lengths), column)
+
+
+def _in_order(kind: str, parts: list[exp.Expr], tree: exp.Expr, scope: Scope) -> list[exp.Expr]:
+    """The sizes in our order; with names, `HOP(ts, slide => 10, size => 60)`, any order will do."""
+    if not any(isinstance(part, exp.Kwarg) for part in parts):
+        return parts
+    order = ("size", "advance" if kind == "count_window" else "slide")[: WINDOWS[kind]]
+    named = {
+        part.this.name.lower(): part.expression for part in parts if isinstance(part, exp.Kwarg)
+    }
+    wanted = order[: len(parts)]
+    if len(named) < len(parts) or set(named) != set(wanted):
+        raise scope.error(
+            f"{kind.upper()} takes sizes without names, or all of them with: "
+            f"{', '.join(f'{name} => …' for name in order)}.",
+            tree,
+        )
+    return [named[name] for name in wanted]
 
 
 def _written(columns: list[str], scope: Scope) -> str:

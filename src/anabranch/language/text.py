@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import fits_decimal
+from anabranch.language.deep import deeply
 from anabranch.language.dialect import Scope, offset_of, parse
 from anabranch.language.expression import (
     INFIX,
@@ -56,18 +57,26 @@ def read_expression(
 ) -> Expression:
     """The scalar expression that a text stands for; columns must be in the schema."""
     scope = Scope(text, schema, where)
-    tree = parse(scope)
-    if isinstance(tree, exp.Alias):
-        raise scope.error(f"a name ('{tree.alias}') has no use here.", tree.args["alias"])
-    return translate(tree, scope)
+
+    def read() -> Expression:
+        tree = parse(scope)
+        if isinstance(tree, exp.Alias):
+            raise scope.error(f"a name ('{tree.alias}') has no use here.", tree.args["alias"])
+        return translate(tree, scope)
+
+    return deeply(read, where)
 
 
 def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expression") -> Named:
     """An expression with the name given by AS; without one, it is called as it is written."""
     scope = Scope(text, schema, where)
-    tree, name = split_alias(parse(scope), scope)
-    expression = translate(tree, scope)
-    return Named(name or str(expression), expression)
+
+    def read() -> Named:
+        tree, name = split_alias(parse(scope), scope)
+        expression = translate(tree, scope)
+        return Named(name or str(expression), expression)
+
+    return deeply(read, where)
 
 
 _ELSEWHERE: dict[type[exp.Expr], str] = {

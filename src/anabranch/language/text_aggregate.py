@@ -15,6 +15,7 @@ from sqlglot import exp
 from anabranch.errors import suggest
 from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.deep import deeply
 from anabranch.language.dialect import Scope, parse
 from anabranch.language.expression import Literal
 from anabranch.language.text import name_of, split_alias, translate
@@ -25,9 +26,13 @@ def read_aggregate(
 ) -> NamedAggregate | AggregateCall:
     """One aggregate, such as `sum(len) AS bytes`."""
     scope = Scope(text, schema, where)
-    tree, name = split_alias(parse(scope), scope)
-    call = translate_aggregate(tree, scope)
-    return call.alias(name) if name else call
+
+    def read() -> NamedAggregate | AggregateCall:
+        tree, name = split_alias(parse(scope), scope)
+        call = translate_aggregate(tree, scope)
+        return call.alias(name) if name else call
+
+    return deeply(read, where)
 
 
 def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:

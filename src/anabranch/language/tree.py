@@ -8,7 +8,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -22,6 +23,10 @@ _PLAIN = re.compile(r"#?\w+")
 Scalar: TypeAlias = (
     bool | int | float | str | bytes | dt.date | dt.datetime | dt.timedelta | decimal.Decimal | None
 )
+
+
+MOST_PARTS = 1_000_000
+"""Parts that an expression may have: planning it, and telling of it, takes time for each."""
 
 
 class Pointed(decimal.Decimal):
@@ -185,38 +190,125 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+    weight: int = field(init=False, repr=False)
+    """Parts of the expression, written out: what is used twice counts twice."""
+
+    def __post_init__(self) -> None:
+        weight = 1 + sum(part.weight if isinstance(part, Call) else 1 for part in self.arguments)
+        if weight > MOST_PARTS:
+            raise LanguageError(
+                f"{self.function.upper()}: the expression has {weight:,} parts, written out; expected at "
+                f"most {MOST_PARTS:,}. Compute some of it in a query below and use its columns."
+            )
+        object.__setattr__(self, "weight", weight)
 
     def __str__(self) -> str:
-        parts = [
-            f"({part})" if isinstance(part, Call) and part.function in INFIX else str(part)
-            for part in self.arguments
-        ]
+        # With a stack of our own: trees may be deeper than Python's
+        told: list[str] = []
+        waiting: list[str | Expression] = [self]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Call):
+                waiting += reversed(part._written())
+            else:
+                told.append(str(part))
+        return "".join(told)
+
+    def _written(self) -> list[str | Expression]:
+        """The call as SQL has it: words and signs, and the arguments among them."""
+        operands = [_operand(part) for part in self.arguments]
         match self.function:
             case name if name in INFIX:
-                return f" {INFIX[name]} ".join(parts)
+                return _joined(operands, f" {INFIX[name]} ")
             case "is_null":
-                return f"{parts[0]} IS NULL"
+                return [*operands[0], " IS NULL"]
             case "is_not_null":
-                return f"{parts[0]} IS NOT NULL"
+                return [*operands[0], " IS NOT NULL"]
             case "is_distinct":
-                return f"{parts[0]} IS DISTINCT FROM {parts[1]}"
+                return _joined(operands, " IS DISTINCT FROM ")
             case "like":
-                return f"{parts[0]} LIKE {parts[1]}"
+                return _joined(operands, " LIKE ")
             case "not":
-                return f"NOT ({self.arguments[0]})"
+                return ["NOT (", self.arguments[0], ")"]
             case "negate":
-                return f"-{parts[0]}"
+                return ["-", *operands[0]]
             case "in":
-                return f"{parts[0]} IN ({', '.join(map(str, self.arguments[1:]))})"
+                return [*operands[0], " IN (", *_joined(_each(self.arguments[1:]), ", "), ")"]
             case "cast" | "try_cast":
                 target = self.arguments[1]
                 assert isinstance(target, Literal)
-                return f"{self.function.upper()}({self.arguments[0]} AS {target.value!s})"
+                return [f"{self.function.upper()}(", self.arguments[0], f" AS {target.value!s})"]
             case "case":
                 pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
-                body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
-                return f"CASE {body} ELSE {self.arguments[-1]} END"
-        return f"{self.function.upper()}({', '.join(map(str, self.arguments))})"
+                branches: list[list[str | Expression]] = [
+                    ["WHEN ", when, " THEN ", then] for when, then in pairs
+                ]
+                return ["CASE ", *_joined(branches, " "), " ELSE ", self.arguments[-1], " END"]
+        return [f"{self.function.upper()}(", *_joined(_each(self.arguments), ", "), ")"]
+
+    def __reduce__(self) -> Any:
+        # Flat, for pickle would go down a deep tree by calling itself
+        return rebuild, (flatten(self),)
+
+
+def _operand(part: Expression) -> list[str | Expression]:
+    infix = isinstance(part, Call) and part.function in INFIX
+    return ["(", part, ")"] if infix else [part]
+
+
+def _each(parts: Iterable[Expression]) -> list[list[str | Expression]]:
+    return [[part] for part in parts]
+
+
+def _joined(parts: Sequence[Sequence[str | Expression]], sign: str) -> list[str | Expression]:
+    told: list[str | Expression] = []
+    for number, part in enumerate(parts):
+        told += [sign, *part] if number else part
+    return told
+
+
+def parts_of(expression: Expression) -> list[Expression]:
+    """The expression and all it is made of, each once, arguments before what they are part of."""
+    found: dict[int, Expression] = {}
+    waiting: list[tuple[Expression, bool]] = [(expression, False)]
+    while waiting:
+        part, ready = waiting.pop()
+        if id(part) in found:
+            continue
+        if ready or not isinstance(part, Call):
+            found[id(part)] = part
+            continue
+        waiting.append((part, True))
+        waiting += [(inner, False) for inner in reversed(part.arguments)]
+    return list(found.values())
+
+
+Flat: TypeAlias = list[Expression | tuple[str, tuple[int, ...]]]
+"""A tree as a list: columns and constants as they are, calls with the places of their arguments."""
+
+
+def flatten(expression: Expression) -> Flat:
+    """A tree as a list, whose last entry is the whole."""
+    places: dict[int, int] = {}
+    flat: Flat = []
+    for part in parts_of(expression):
+        places[id(part)] = len(flat)
+        if isinstance(part, Call):
+            flat.append((part.function, tuple(places[id(inner)] for inner in part.arguments)))
+        else:
+            flat.append(part)
+    return flat
+
+
+def rebuild(flat: Flat) -> Expression:
+    """The tree of a list that `flatten` made."""
+    made: list[Expression] = []
+    for part in flat:
+        if isinstance(part, tuple):
+            made.append(Call(part[0], tuple(made[place] for place in part[1])))
+        else:
+            made.append(part)
+    return made[-1]
 
 
 @dataclass(frozen=True)

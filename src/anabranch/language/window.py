@@ -14,6 +14,9 @@ from anabranch.errors import LanguageError
 
 START, END = "window_start", "window_end"
 
+MOST_WINDOWS = 10_000
+"""Windows that a row may be in: the work on it grows with them."""
+
 LATEST = 3 << 60
 """Times are at most so far from zero: in nanoseconds until 2079, in microseconds 109,000 years."""
 LONGEST = 1 << 59
@@ -44,6 +47,13 @@ class Hop:
     def __post_init__(self) -> None:
         require_length(self.size, "The size of a window")
         require_length(self.slide, "The slide of a window")
+        _refuse_gaps(self.size, self.slide, "slide", "hop(size, slide)")
+        windows = -(-self.size // self.slide)
+        if windows > MOST_WINDOWS:
+            raise LanguageError(
+                f"{self}: every row would be in {windows:,} windows; expected at most {MOST_WINDOWS:,}. Make "
+                "the slide longer or the size shorter."
+            )
 
     def __str__(self) -> str:
         return f"HOP({self.size}, {self.slide})"
@@ -69,6 +79,15 @@ class CountWindow:
     size: int
     advance: int
 
+    def __post_init__(self) -> None:
+        _refuse_gaps(self.size, self.advance, "advance", "count_window(size, advance)")
+        windows = -(-self.size // self.advance)
+        if windows > MOST_WINDOWS:
+            raise LanguageError(
+                f"{self}: every row would be in {windows:,} windows; expected at most {MOST_WINDOWS:,}. Make "
+                "the advance longer or the size shorter."
+            )
+
     def __str__(self) -> str:
         return f"ROWS({self.size}, {self.advance})"
 
@@ -79,6 +98,16 @@ class Everything:
 
     def __str__(self) -> str:
         return "UNBOUNDED"
+
+
+def _refuse_gaps(size: int, step: int, what: str, order: str) -> None:
+    """Windows further apart than they are long would drop the rows between them in silence."""
+    if step > size:
+        raise LanguageError(
+            f"the {what} is {step} and the size {size}, so rows between two windows would be in none. Here "
+            f"the size comes first, {order}; some other systems have it second. To leave rows out on "
+            "purpose, filter with WHERE."
+        )
 
 
 def require_length(value: int, what: str) -> None:

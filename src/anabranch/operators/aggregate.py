@@ -77,9 +77,7 @@ class WindowedAggregate(OneInput):
         number = time // math.gcd(size, slide)
         due = time // slide * slide + size
         frame = frame.with_columns(pl.Series(PANE, number), pl.Series(DUE, due))
-        frame = add_locator(frame, self.keys, spread, number)
-        # With size < slide, rows between two windows belong to none
-        return frame.filter(pl.Series(time < due)) if size < slide else frame
+        return add_locator(frame, self.keys, spread, number)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         return self._partial(frame, combined=False)

@@ -16,6 +16,7 @@ from anabranch.language.expression import (
     columns_of,
     to_polars,
 )
+from anabranch.operators.pieces import LARGE, in_pieces, with_values
 
 
 @dataclass(frozen=True)
@@ -64,21 +65,12 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
 def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = ()) -> pl.DataFrame:
     """Named expressions over the rows, constants as long as the rows."""
     named = list(columns)
-    wanted = [to_polars(part.expression, rows.schema).alias(part.name) for part in named]
-    try:
-        # with_columns, unlike select, gives a constant the height of the frame
-        computed = rows.with_columns(wanted)
-    except (pl.exceptions.ShapeError, pl.exceptions.InvalidOperationError):
-        # Where every row takes the same constant of a CASE, Polars gives one value, which it does not
-        # take for a constant. What else is wrong is so again
-        computed = rows.with_columns(_as_long(rows, one) for one in wanted)
+    if any(isinstance(part.expression, Call) and part.expression.weight > LARGE for part in named):
+        rows, named = in_pieces(rows, named)
+    computed = with_values(
+        rows, [to_polars(part.expression, rows.schema).alias(part.name) for part in named]
+    )
     return computed.select(*(part.name for part in named), *keep)
-
-
-def _as_long(rows: pl.DataFrame, value: pl.Expr) -> pl.Series:
-    """A value for each of the rows, where Polars may give one for all."""
-    found = rows.select(value).to_series()
-    return found if len(found) == rows.height else found.new_from_index(0, rows.height)
 
 
 def holds(predicate: Expression, rows: pl.DataFrame) -> pl.Series:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+from weakref import WeakKeyDictionary
 
 from anabranch.errors import PlanningError
 from anabranch.language.expression import (
@@ -27,6 +28,7 @@ from anabranch.language.expression import (
     Expression,
     Named,
     columns_of,
+    parts_of,
     substitute,
     type_of,
 )
@@ -41,11 +43,15 @@ from anabranch.language.graph import (
     Stream,
     Union,
 )
+from anabranch.language.node import in_order
 from anabranch.language.numbered import Numbered
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
 KINDS = ("aggregate", "join", "stateless")
+
+MOST_TRACED = 1_000
+"""Parts of a term that streams may be partitioned by: larger ones would take long to compare."""
 
 Lineage: TypeAlias = Mapping[str, Mapping[str, Expression]]
 """For each stream that rows come from: the columns that are functions of its attributes."""
@@ -152,9 +158,17 @@ def _meeting(
     return found
 
 
+_traced: WeakKeyDictionary[Node, Lineage] = WeakKeyDictionary()
+"""What was found of nodes: each is asked for again by all that is above it."""
+
+
 def trace(node: Node) -> Lineage:
     """Where the columns of a node come from; columns that cannot be traced are left out."""
-    return _trace(node, {})
+    if node not in _traced:
+        for part in in_order(node):
+            if part not in _traced:
+                _traced[part] = _trace_node(part, [_traced[below] for below in part.inputs])
+    return _traced[node]
 
 
 def attributes_of(stream: Stream) -> dict[str, Expression]:
@@ -164,12 +178,6 @@ def attributes_of(stream: Stream) -> dict[str, Expression]:
         name: Attribute(name, kind, name == ordered, position)
         for position, (name, kind) in enumerate(stream.schema.items())
     }
-
-
-def _trace(node: Node, known: dict[int, Lineage]) -> Lineage:
-    if id(node) not in known:
-        known[id(node)] = _trace_node(node, [_trace(part, known) for part in node.inputs])
-    return known[id(node)]
 
 
 def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
@@ -220,9 +228,15 @@ def _compute(columns: Sequence[Named], source: Lineage) -> Lineage:
 
 
 def _is_known(expression: Expression, columns: Mapping[str, Expression]) -> bool:
-    """Whether it can be computed; constants split nothing and do not count."""
+    """Whether it can be computed; constants split nothing and do not count, nor does what is very large."""
     read = set(columns_of(expression))
-    return bool(read) and read <= columns.keys()
+    if not read or not read <= columns.keys():
+        return False
+    return _weight(expression) * max(_weight(columns[name]) for name in read) <= MOST_TRACED
+
+
+def _weight(expression: Expression) -> int:
+    return expression.weight if isinstance(expression, Call) else 1
 
 
 def _unite(parts: Sequence[Lineage]) -> Lineage:
@@ -267,10 +281,7 @@ def is_temporal(term: Expression) -> bool:
 
 def attributes_in(term: Expression) -> list[Attribute]:
     """The attributes a term reads, as far as their streams are known."""
-    if isinstance(term, Attribute):
-        return [term]
-    parts = term.arguments if isinstance(term, Call) else ()
-    return [attribute for part in parts for attribute in attributes_in(part)]
+    return [part for part in parts_of(term) if isinstance(part, Attribute)]
 
 
 def _aligned(

@@ -23,6 +23,7 @@ from anabranch.language.expression import (
     Expression,
     Literal,
     columns_of,
+    parts_of,
 )
 from anabranch.partitioning.cast import is_integer_type, loses_nothing
 
@@ -233,11 +234,15 @@ def text_of(term: Expression) -> str:
 
 
 def _shown(term: Expression) -> Expression:
-    match term:
-        case Column(name) if not name.isidentifier():
-            return _Quoted(name)
-        case Call("&", (inner, Literal(int(bits)))) if type(bits) is int and bits >= 0:
-            return Call("&", (_shown(inner), _Hexadecimal(bits)))
-        case Call(function, parts):
-            return Call(function, tuple(map(_shown, parts)))
-    return term
+    shown: dict[int, Expression] = {}
+    for part in parts_of(term):
+        new = part
+        match part:
+            case Column(name) if not name.isidentifier():
+                new = _Quoted(name)
+            case Call("&", (inner, Literal(int(bits)))) if type(bits) is int and bits >= 0:
+                new = Call("&", (shown[id(inner)], _Hexadecimal(bits)))
+            case Call(function, arguments):
+                new = Call(function, tuple(shown[id(inner)] for inner in arguments))
+        shown[id(part)] = new
+    return shown[id(term)]

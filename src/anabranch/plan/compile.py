@@ -166,7 +166,7 @@ def _identity(
 ) -> dict[str, str]:  # fmt: skip
     """What a checkpoint of the plan belongs to."""
     identity = {f"stream {name}": _describe(streams[name], lateness[name]) for name in used}
-    identity |= {f"query {name}": node.signature for name, node in queries.items()}
+    identity |= {f"query {name}": node.described() for name, node in queries.items()}
     # With another merger, rows held back would be lost, or rows to come be earlier than rows kept
     identity |= {
         f"merger of {name}": part.merger for name, part in subqueries.items() if part.merger

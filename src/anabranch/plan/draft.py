@@ -55,6 +55,9 @@ class Draft:
     def without(self, name: str, instead: Callable[[Path], tuple[Path, ...]]) -> Draft:
         """The draft without a subquery: every path from it gives way to others."""
 
+        def reads(paths: tuple[Path, ...]) -> bool:
+            return any(path.origin == name for path in paths)
+
         def rerouted(paths: tuple[Path, ...]) -> tuple[Path, ...]:
             return tuple(
                 new for path in paths for new in (instead(path) if path.origin == name else (path,))
@@ -63,11 +66,14 @@ class Draft:
         return replace(
             self,
             subqueries={
-                part.name: replace(part, paths=rerouted(part.paths))
+                part.name: replace(part, paths=rerouted(part.paths)) if reads(part.paths) else part
                 for part in self.subqueries.values()
                 if part.name != name
             },
-            outputs=tuple(replace(output, paths=rerouted(output.paths)) for output in self.outputs),
+            outputs=tuple(
+                replace(output, paths=rerouted(output.paths)) if reads(output.paths) else output
+                for output in self.outputs
+            ),
         )
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.graph import Join, Node, Stream, Union, streams_of
+from anabranch.language.graph import Aggregate, Join, Node, Stream, Union, streams_of
 from anabranch.language.numbered import Numbered, numbered
+from anabranch.language.window import Hop
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
@@ -121,6 +122,10 @@ class _Evaluator:
             if not node.keys[0]:
                 # Every row meets every row: of a whole sample there would be far too many
                 below = [rows.head(PAIRED_ROWS) for rows in below]
+        if isinstance(node, Aggregate) and isinstance(node.window, Hop):
+            # Every row is in many windows, which close at once here
+            windows = -(-node.window.size // node.window.slide)
+            below = [rows.head(MOST_RESULTS // windows) for rows in below]
         operator = operator_of(node, wanted)
         state = SiteState(place("."), (), [(0, 1)])
         taken = [operator.intake(rows, Spread(1), number) for number, rows in enumerate(below)]

@@ -173,6 +173,9 @@ def _schema_of(files: list[str], format: str) -> pl.Schema:
             return infer_schema(path, format)
         except SourceError as error:
             first = first or error
+        except (pl.exceptions.PanicException, ValueError, TypeError, OverflowError) as error:
+            # What the readers trust to be whole, such as the names of columns in a footer
+            first = first or SourceError(f"'{path}' is not a whole {format} file: {error}.")
     assert first is not None
     raise first
 

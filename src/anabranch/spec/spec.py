@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, SettingsError, suggest
+from anabranch.language.deep import deeply
 from anabranch.language.dialect import Scope, StatementDialect, offset_of, parse
 from anabranch.session import Session
 from anabranch.settings import Settings
@@ -91,7 +92,8 @@ def query_names(queries: Mapping[str, Definition], streams: Mapping[str, Place])
 
 def tables_of(text: str, query: str) -> list[tuple[str, int]]:
     """What a statement reads, apart from what it defines itself by WITH, and where it says so."""
-    tree = parse(Scope(text, {}, f"Query '{query}'"), StatementDialect)
+    scope = Scope(text, {}, f"Query '{query}'")
+    tree = deeply(lambda: parse(scope, StatementDialect), scope.where)
     own = {part.alias for part in tree.find_all(exp.CTE)}
     tables = [table for table in tree.find_all(exp.Table) if table.name not in own]
     return [(table.name, offset_of(table) or 0) for table in tables]

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from anabranch.errors import LanguageError
+from anabranch.language.dialect import PlacedError
 from anabranch.session import Session
 from anabranch.spec.place import Place
 from anabranch.spec.spec import Need, tables_of
 from anabranch.spec.sql_tokens import Spot
-
-_FAULT = re.compile(r"(?:, at (?:line (\d+), )?character (\d+))?: ")
-"""What follows the text of the statement in the language's messages (`Scope.error`)."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,7 @@ class SqlQuery:
 
     def _in_file(self, error: LanguageError) -> LanguageError:
         """The error without the statement's text, and with the place in the file."""
-        begin, message = f"Query '{self.name}' '{self.text}'", str(error)
-        found = _FAULT.match(message, len(begin)) if message.startswith(begin) else None
-        if found is None:
+        if not isinstance(error, PlacedError):
             return error
-        line, character = int(found[1] or 1), int(found[2] or 1)
-        above = sum(len(text) + 1 for text in self.text.split("\n")[: line - 1])
-        spot = self._spot(above + character - 1)
-        return LanguageError(f"{spot}: query '{self.name}': {message[found.end() :]}")
+        spot = self._spot(error.offset or 0)
+        return LanguageError(f"{spot}: query '{self.name}': {error.reason}")

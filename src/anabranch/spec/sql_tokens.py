@@ -120,9 +120,9 @@ class Statement:
         kind = token.token_type if token else None
         of: Any
         if token and kind == TokenType.NUMBER and token.text.isascii():
-            of = sign * (int(token.text) if token.text.isdigit() else float(token.text))
+            of = sign * _number(token.text, spot)
         elif token and kind == TokenType.HEX_STRING:
-            of = sign * int(token.text, 16)
+            of = sign * _number(token.text, spot, 16)
         elif token and kind == TokenType.STRING and sign == 1:
             of = token.text
         elif token and kind in _CONSTANTS and sign == 1:
@@ -217,6 +217,13 @@ def _tokens(file: str, text: str) -> list[Token]:
                 message = f"the {opened} that begins here is not closed, or one before it."
                 raise Spot(file, text, offset).error(message) from error
         raise SettingsError(f"{file}, line 1: not SQL: {error}.") from error
+
+
+def _number(text: str, spot: Spot, base: int = 10) -> int | float:
+    try:
+        return int(text, base) if base == 16 or text.isdigit() else float(text)
+    except ValueError as error:
+        raise spot.error(f"'{text}' is not a number.") from error
 
 
 def near(token: Token | None, known: Collection[str]) -> str:

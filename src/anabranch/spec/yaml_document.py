@@ -72,16 +72,50 @@ def read_document(path: Path) -> Entry:
         raise SettingsError(f"{path}, line {line}: not YAML: {error.problem}.") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path}: not YAML: {error}.") from error
+    except RecursionError as error:
+        raise _too_deep(path) from error
+    except (ValueError, AttributeError, TypeError) as error:
+        # Its scanner trusts that escapes and tags are whole
+        raise SettingsError(f"{path}: not YAML: {error}.") from error
     if node is None:
         raise SettingsError(f"'{path}' is empty: expected streams, queries and sinks.")
+    _refuse_deep(path, node)
     return Entry(str(path), (), node)
+
+
+MOST_NESTED = 50
+"""Lists and mappings within each other: no key of a specification lies deeper than ten."""
+
+
+def _refuse_deep(path: Path, top: yaml.Node) -> None:
+    level, seen = [top], {id(top)}
+    for _ in range(MOST_NESTED):
+        below = [inner for node in level for inner in _below(node) if id(inner) not in seen]
+        seen.update(map(id, below))
+        if not below:
+            return
+        level = below
+    raise _too_deep(path)
+
+
+def _below(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [part for pair in node.value for part in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _too_deep(path: Path) -> SettingsError:
+    return SettingsError(
+        f"'{path}' is nested too deeply: expected at most {MOST_NESTED} lists and mappings within each "
+        "other."
+    )
 
 
 def _construct(node: yaml.Node) -> Any:
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, TypeError, OverflowError):
         return node.value
     finally:
         loader.dispose()

@@ -233,7 +233,7 @@ def _components(nodes: Iterable[Node]) -> list[list[str]]:
     """The streams in sets that share a watermark: those that meet in a query, directly or not."""
     sets: list[set[str]] = []
     for node in nodes:
-        met = streams_of(node)
+        met = set(streams_of(node))
         apart = [known for known in sets if not known & met]
         sets = [*apart, met.union(*(known for known in sets if known & met))]
     return [sorted(known) for known in sets]

@@ -30,6 +30,8 @@ from anabranch.testing.quantiles import quantile_columns
 
 Columns: TypeAlias = "list[str | Expression | Named]"
 
+LENGTHS = [5, 1, 2, 3, 7, 10, 30]
+
 
 @dataclass
 class QueryMaker:
@@ -50,7 +52,7 @@ class QueryMaker:
         return f"q{self._names}"
 
     def length(self) -> int | str:
-        return self.clock.length(self.chooser.choice([5, 1, 2, 3, 7, 10, 30]))
+        return self.clock.length(self.chooser.choice(LENGTHS))
 
     def usable(self, query: Query) -> dict[str, pl.DataType]:
         """The columns to compute with; for quantiles the oracle has lists."""
@@ -208,11 +210,13 @@ class QueryMaker:
             return (col(ordered.column) // size).alias(self.name())
         match kind:
             case "hop":
-                return hop(self.length(), self.length())
+                slide, size = sorted((self.chooser.choice(LENGTHS), self.chooser.choice(LENGTHS)))
+                return hop(self.clock.length(size), self.clock.length(slide))
             case "session":
                 return session_window(self.length())
             case "rows":
-                return count_window(self.chooser.integer(1, 5), self.chooser.integer(1, 7))
+                size = self.chooser.integer(1, 7)
+                return count_window(size, self.chooser.integer(1, size))
         return tumble(self.length())
 
     def final(self, query: Query, in_order: bool) -> tuple[Query, list[str]]:

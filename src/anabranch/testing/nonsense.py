@@ -1,0 +1,195 @@
+"""Nonsense for everything that reads what people write: SQL, specification files, settings, source files.
+
+Each case is something right, mutated. It must be taken or refused with an error of ours, within seconds:
+anything else is a failure, told with the case's number, which repeats it.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from anabranch.errors import AnabranchError
+from anabranch.language.builder import Query
+from anabranch.language.graph import Ordered, Stream
+from anabranch.language.sql import read_query
+from anabranch.session import Session
+from anabranch.settings import Settings, read_settings
+from anabranch.spec import read_spec
+
+MOST_SECONDS = 2.0
+"""A case may take so much time of the processor."""
+
+TCP = Query(
+    Stream(
+        "tcp",
+        pl.Schema({"time": pl.Int64, "srcIP": pl.Int64, "len": pl.Int64, "name": pl.String}),
+        Ordered("time", timestamps=False),
+    )
+)
+QUERIES = (
+    "SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp "
+    "GROUP BY time/60 AS tb, srcIP HAVING COUNT(*) > 1",
+    "SELECT window_start, MAX(len) AS m FROM tcp WHERE name LIKE 'a%' GROUP BY HOP(time, 60, 20)",
+    "SELECT a.time, b.len FROM tcp a LEFT JOIN tcp b "
+    "ON a.srcIP = b.srcIP AND b.time BETWEEN a.time - 5 AND a.time",
+    "WITH big AS (SELECT * FROM tcp WHERE len > 1e3) "
+    "SELECT time, CASE WHEN len IN (1, 2) THEN 'x' END AS c FROM big",
+    "SELECT time, AVG(len) OVER (PARTITION BY srcIP ORDER BY time ROWS 3 PRECEDING) AS a FROM tcp",
+    "SELECT time, CAST(substring(name, 1, 2) AS BIGINT) & 0xFF AS x FROM tcp "
+    "UNION ALL SELECT time, len FROM tcp",
+)
+YAML = """streams:
+  tcp: {generator: packets, rows: 100, ordered: time, lateness: 5}
+queries:
+  flows: {from: tcp, where: len > 0, group_by: [time/60 AS tb, srcIP], aggregate: [count(*) AS cnt]}
+  long: SELECT tb, cnt FROM flows WHERE cnt > 3
+sinks: {flows: out/flows, long: console}
+settings: {partitions_per_site: 8}
+run: {at_end: close, sites: 2}
+"""
+SQL = """CREATE STREAM tcp ORDERED BY time LATENESS 5 WITH (generator = 'packets', rows = 100);
+CREATE QUERY flows AS SELECT tb, srcIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP;
+SET at_end = 'close';
+CREATE SINK flows TO 'out/flows' WITH (format = 'csv');
+"""
+WORDS = (
+    *"()+-*/%&|^<>=,.;'\"~[]{}:#@!?\\\0\n\t ", "SELECT ", " FROM ", " WHERE ", " NULL ", " AND ", "NOT ",
+    "((((", "))))", "0x", "1e999",
+    "99999999999999999999", "-9223372036854775808", " AS ", "''", '""', "/*", "--",
+    "\ud800", "é", "\U0001f600", "*", "&a ", "*a", "!!",
+    "- ", " OVER (", "CASE WHEN ", " JOIN tcp ON ", " UNION ALL ",
+    "INTERVAL '1' DAY", "CAST(len AS ", "${", "__x", "2**70", ".inf", ".nan",
+)  # fmt: skip
+VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 2**63, 2**70, 1.5, float("inf"), float("nan"), "", "x", "none",
+    [], {}, b"", "1",
+)  # fmt: skip
+
+
+@dataclass
+class NonsenseReport:
+    """What became of the cases."""
+
+    passed: int = 0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+
+
+def run_nonsense(
+    cases: int, seed: int = 0, report: Callable[[int], None] = lambda case: None
+) -> NonsenseReport:
+    """Runs so many cases from a seed on; `report` is called after each."""
+    outcome = NonsenseReport()
+    with tempfile.TemporaryDirectory(prefix="anabranch-nonsense-") as folder:
+        for case in range(seed, seed + cases):
+            fault = run_case(case, Path(folder))
+            if fault is None:
+                outcome.passed += 1
+            else:
+                outcome.failed.append(fault)
+            report(case)
+    return outcome
+
+
+def run_case(case: int, folder: Path) -> dict[str, Any] | None:
+    """One case; None, or what went wrong with it."""
+    chance = random.Random(case)
+    kind = chance.choice(list(KINDS))
+    begun = time.process_time()
+    problem = ""
+    try:
+        KINDS[kind](chance, folder)
+    except AnabranchError:
+        pass
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of Polars is no Exception
+        problem = f"{type(error).__name__}: {error}"[:300]
+    seconds = time.process_time() - begun
+    if not problem and seconds > MOST_SECONDS:
+        problem = f"took {seconds:.1f} s"
+    return {"case": case, "kind": kind, "problem": problem} if problem else None
+
+
+def mutate(chance: random.Random, text: str) -> str:
+    """The text with a few letters, words or stretches changed, doubled, moved or left out."""
+    for _ in range(chance.randint(1, 5)):
+        begin = chance.randint(0, len(text))
+        end = min(len(text), begin + chance.randint(0, 12))
+        match chance.randint(0, 4):
+            case 0:
+                text = text[:begin] + text[end:]
+            case 1:
+                text = text[:begin] + chance.choice(WORDS) + text[end:]
+            case 2:
+                text = text[:begin] + text[begin:end] * chance.choice((2, 3, 40)) + text[end:]
+            case 3:
+                other = chance.randint(0, len(text))
+                text = text[:other] + text[begin:end] + text[other:]
+            case _:
+                text = (
+                    text[:begin] + chance.choice(WORDS) * chance.choice((1, 2, 200)) + text[begin:]
+                )
+    return text
+
+
+def _query(chance: random.Random, folder: Path) -> None:
+    read_query(mutate(chance, chance.choice(QUERIES)), {"tcp": TCP}, "q")
+
+
+def _yaml(chance: random.Random, folder: Path) -> None:
+    _spec(folder / "spec.yml", mutate(chance, YAML))
+
+
+def _sql(chance: random.Random, folder: Path) -> None:
+    _spec(folder / "spec.sql", mutate(chance, SQL))
+
+
+def _spec(path: Path, text: str) -> None:
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    read_spec(path).session(in_process=True)
+
+
+def _settings(chance: random.Random, folder: Path) -> None:
+    names = chance.sample(Settings.__struct_fields__, chance.randint(1, 3))
+    read_settings({name: chance.choice(VALUES) for name in names})
+
+
+def _file(chance: random.Random, folder: Path) -> None:
+    """A source file with bytes changed, read as far as the plan does."""
+    ending = chance.choice(("parquet", "arrow", "csv", "json"))
+    # A file of its own name for each: samples and schemas are read once
+    place = folder / f"data{chance.random()}"
+    place.mkdir()
+    path = place / f"one.{ending}"
+    try:
+        rows = pl.DataFrame({"time": [1, 2, 3], "v": [1.5, None, 2.5], "s": ["a", "b,", None]})
+        writers: dict[str, Callable[[Path], Any]] = {
+            "parquet": rows.write_parquet,
+            "arrow": rows.write_ipc,
+            "csv": rows.write_csv,
+        }
+        writers.get(ending, rows.write_ndjson)(path)
+        content = bytearray(path.read_bytes())
+        for _ in range(chance.randint(1, 6)):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        path.write_bytes(content[: chance.choice((len(content), chance.randrange(len(content))))])
+        session = Session.in_process(sites=2)
+        session.stream("s", path=str(place), format=ending, ordered="time")
+        session.query("q", "SELECT * FROM s")
+        session.plan()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+KINDS: dict[str, Callable[[random.Random, Path], None]] = {
+    "query": _query, "yaml": _yaml, "sql": _sql, "settings": _settings, "file": _file,
+}  # fmt: skip
