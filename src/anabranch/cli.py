@@ -221,17 +221,26 @@ def fuzz(
         int,
         typer.Option("--first", "--seed", min=0, help="The first of them, to repeat a failure."),
     ] = 0,
+    nonsense: Annotated[
+        int | None, typer.Option(min=1, help="Instead, so many mutated texts, settings and files.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
-    """Random SQL over random files, cuts and restarts: results must be DuckDB's (about a minute)."""
-    from anabranch.testing.fuzz.cli import (
-        show_fuzz,  # for tests only: --help should not wait for it
-    )
+    """Random SQL over random files, cuts and restarts: results must be DuckDB's (about a minute).
 
-    if not show_fuzz(first, cases, jobs, as_json, quiet):
+    With --nonsense, what is mutated must be taken or refused cleanly, within seconds.
+    """
+    # For tests only: --help should not wait for it
+    from anabranch.testing.fuzz.cli import show_fuzz, show_nonsense
+
+    if nonsense is None:
+        good = show_fuzz(first, cases, jobs, as_json, quiet)
+    else:
+        good = show_nonsense(first, nonsense, jobs, as_json, quiet)
+    if not good:
         raise typer.Exit(1)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,12 +40,14 @@ from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.intruders import SPELLINGS, Moment, Rival
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.joins import draw_join_case
+from anabranch.testing.processes import Lost, spread
 from anabranch.testing.quiet import draw_quiet
 from anabranch.testing.stage import ROW_SECONDS, Outage, SessionMaker, Stage
 from anabranch.testing.trial import STEPS, Leg, Outcome, Trial, check, draw_trial
-from anabranch.testing.workers import apart
 
 SITES = (2, 3, 1, 4, MOST_SITES)
+LONGEST = 300.0
+"""Seconds after which a seed is taken to hang."""
 
 
 def read_seeds(text: str) -> range:
@@ -221,12 +223,21 @@ def run_seeds(
 ) -> ChaosReport:  # fmt: skip
     """Runs the seeds, one after another or in so many processes; each report is told when it is there."""
     began, report = time.monotonic(), ChaosReport()
-    reports = (run_seed(seed, make_session) for seed in seeds) if jobs == 1 else apart(seeds, jobs)
-    for one in reports:
+    alone = (run_seed(seed, make_session) for seed in seeds)
+    for one in alone if jobs == 1 else _apart(seeds, jobs):
         report.seeds.append(one)
         report.seconds = time.monotonic() - began
         tell(one)
     return report
+
+
+def _apart(seeds: Iterable[int], jobs: int) -> Iterator[SeedReport]:
+    """The seeds in processes of their own, so that all cores are used."""
+    for seed, report in spread(run_seed, seeds, jobs, LONGEST):
+        if isinstance(report, Lost):
+            yield SeedReport(seed, 0.0, Counter(), Counter(), f"Chaos seed {seed}: {report.what}.")
+        else:
+            yield report
 
 
 __all__ = ["ChaosReport", "SeedReport", "draw_seed", "read_seeds", "run_seed", "run_seeds"]

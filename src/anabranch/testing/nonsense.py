@@ -24,9 +24,14 @@ from anabranch.language.sql import read_query
 from anabranch.session import Session
 from anabranch.settings import Settings, read_settings
 from anabranch.spec import read_spec
+from anabranch.testing.processes import Lost, spread
 
 MOST_SECONDS = 2.0
 """A case may take so much time of the processor."""
+LONGEST = 60.0
+"""Seconds after which a group of cases is taken to hang."""
+GROUP = 50
+"""Cases that a process is given at a time."""
 
 TCP = Query(
     Stream(
@@ -84,19 +89,30 @@ class NonsenseReport:
 
 
 def run_nonsense(
-    cases: int, seed: int = 0, report: Callable[[int], None] = lambda case: None
+    cases: int, first: int = 0, jobs: int = 1, tell: Callable[[int], None] = lambda cases: None
 ) -> NonsenseReport:
-    """Runs so many cases from a seed on; `report` is called after each."""
-    outcome = NonsenseReport()
+    """Runs so many cases; `tell` hears how many more are done. With one job all is in this process."""
+    groups = [
+        range(begin, min(first + cases, begin + GROUP))
+        for begin in range(first, first + cases, GROUP)
+    ]
+    report = NonsenseReport()
+    alone = ((group, run_group(group)) for group in groups)
+    for group, faults in alone if jobs == 1 else spread(run_group, groups, jobs, LONGEST):
+        if isinstance(faults, Lost):
+            problem = f"one of the cases {group[0]} to {group[-1]}: {faults.what}"
+            faults = [{"case": group[0], "kind": "process", "problem": problem}]
+        report.failed += faults
+        report.passed += len(group) - len(faults)
+        tell(len(group))
+    return report
+
+
+def run_group(group: range) -> list[dict[str, Any]]:
+    """What went wrong with these cases."""
     with tempfile.TemporaryDirectory(prefix="anabranch-nonsense-") as folder:
-        for case in range(seed, seed + cases):
-            fault = run_case(case, Path(folder))
-            if fault is None:
-                outcome.passed += 1
-            else:
-                outcome.failed.append(fault)
-            report(case)
-    return outcome
+        faults = (run_case(case, Path(folder)) for case in group)
+        return [fault for fault in faults if fault is not None]
 
 
 def run_case(case: int, folder: Path) -> dict[str, Any] | None:

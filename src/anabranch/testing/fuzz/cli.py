@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from importlib.util import find_spec
 
@@ -18,8 +17,6 @@ def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> 
             "Fuzz compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
             "or duckdb."
         )
-    # Frames are tiny: more threads would only wait for each other
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
     from anabranch.testing.fuzz.judge import Outcome
     from anabranch.testing.fuzz.many import fuzz
 
@@ -49,4 +46,26 @@ def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> 
         )
         if report.failed:
             print(f"Failed: {', '.join(str(one.seed) for one in report.failed)}.")
+    return not report.failed
+
+
+def show_nonsense(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> bool:
+    """Runs cases of nonsense and prints what became of them; whether none failed."""
+    from anabranch.testing.nonsense import run_nonsense
+
+    with live("nonsense", quiet) as steps:
+        steps.expect(cases)
+        steps.begin("")
+
+        def tell(more: int) -> None:
+            steps.done = min(cases - 1, steps.done + more - 1)
+            steps.begin("")
+
+        report = run_nonsense(cases, first, jobs, tell)
+    if as_json:
+        print(json.dumps({"passed": report.passed, "failed": report.failed}))
+    else:
+        for fault in report.failed:
+            print(f"case {fault['case']} ({fault['kind']}): {fault['problem']}")
+        print(f"{report.passed} of {cases} cases of nonsense were taken or refused cleanly.")
     return not report.failed

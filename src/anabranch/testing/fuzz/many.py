@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing as mp
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from anabranch.testing.fuzz.case import draw_case
 from anabranch.testing.fuzz.judge import FAILED, PASSED, REFUSED, Outcome, judge
 from anabranch.testing.fuzz.shrink import describe
 from anabranch.testing.fuzz.world import GROUP, draw_world
+from anabranch.testing.processes import Lost, spread
 
 LONGEST = 300.0
 """Seconds after which the cases of a world are taken to hang, planning included."""
@@ -87,78 +85,17 @@ def _alone(first: int, cases: int) -> Iterator[Outcome]:
         yield from run_cases(*group)
 
 
-@dataclass
-class _Worker:
-    """A process that judges group after group, and what it is at."""
-
-    process: Any
-    pipe: Connection
-    group: tuple[int, int] | None = None
-    since: float = 0.0
-
-    def give(self, group: tuple[int, int] | None) -> None:
-        self.group, self.since = group, time.monotonic()
-        self.pipe.send(group)
-
-    def end(self) -> None:
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-
-
-def _begin() -> _Worker:
-    context = mp.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs,), daemon=True)
-    process.start()
-    theirs.close()
-    return _Worker(process, ours)
-
-
-def _work(pipe: Connection) -> None:
-    while (group := pipe.recv()) is not None:
-        pipe.send(run_cases(*group))
-
-
 def _spread(first: int, cases: int, jobs: int) -> Iterator[Outcome]:
-    """The outcomes as they come; a process that hangs or dies is one failure, and another takes its place."""
-    # Frames are tiny: more threads would only wait for each other
-    os.environ.setdefault("POLARS_MAX_THREADS", "1")
-    groups = _groups(first, cases)
-    workers: list[_Worker] = []
-    for group in (next(groups, None) for _ in range(jobs)):
-        if group is not None:
-            workers.append(_begin())
-            workers[-1].give(group)
-    try:
-        while workers:
-            ready = wait([worker.pipe for worker in workers], timeout=1.0)
-            for place, worker in enumerate(list(workers)):
-                at = worker.group
-                assert at is not None
-                if worker.pipe in ready:
-                    try:
-                        yield from worker.pipe.recv()
-                    except EOFError:
-                        yield _lost(at, "the process died")
-                        worker.end()
-                        worker = workers[place] = _begin()
-                elif time.monotonic() - worker.since > LONGEST:
-                    yield _lost(at, f"no end after {LONGEST:.0f} s")
-                    worker.end()
-                    worker = workers[place] = _begin()
-                else:
-                    continue
-                worker.group = None
-                group = next(groups, None)
-                if group is not None:
-                    worker.give(group)
-            for worker in [one for one in workers if one.group is None]:
-                worker.end()
-                workers.remove(worker)
-    finally:
-        for worker in workers:
-            worker.end()
+    """The outcomes as they come; a process that hangs or dies is one failure."""
+    for group, outcomes in spread(_group, _groups(first, cases), jobs, LONGEST):
+        if isinstance(outcomes, Lost):
+            yield _lost(group, outcomes.what)
+        else:
+            yield from outcomes
+
+
+def _group(group: tuple[int, int]) -> list[Outcome]:
+    return run_cases(*group)
 
 
 def _lost(group: tuple[int, int], what: str) -> Outcome:

@@ -1,0 +1,107 @@
+"""Work spread over processes: one that hangs or dies is told, and another takes its place."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any, Generic, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Lost:
+    """What is left of an item whose process did not come to an end with it."""
+
+    what: str
+
+
+@dataclass
+class _Worker(Generic[Item]):
+    """A process that works on item after item, and the one it is at."""
+
+    process: Any
+    pipe: Connection
+    item: Item | None = None
+    since: float = 0.0
+
+    def give(self, item: Item) -> None:
+        self.item, self.since = item, time.monotonic()
+        self.pipe.send(item)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def spread(
+    work: Callable[[Item], Result], items: Iterable[Item], jobs: int, longest: float
+) -> Iterator[tuple[Item, Result | Lost]]:
+    """Each item with what `work` makes of it, as they are ready; `longest` is in seconds.
+
+    `work` is a function of a module: the processes import it.
+    """
+    # Frames are tiny in tests: more threads would only wait for each other
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    waiting = iter(items)
+    workers: list[_Worker[Item]] = []
+    for _ in range(jobs):
+        for item in waiting:
+            workers.append(_begin(work))
+            workers[-1].give(item)
+            break
+    try:
+        while workers:
+            ready = wait([worker.pipe for worker in workers], timeout=1.0)
+            for place, worker in enumerate(list(workers)):
+                item = worker.item
+                assert item is not None
+                if worker.pipe in ready:
+                    try:
+                        yield item, worker.pipe.recv()
+                    except EOFError:
+                        yield item, Lost("the process died")
+                        worker = workers[place] = _again(work, worker)
+                elif time.monotonic() - worker.since > longest:
+                    yield item, Lost(f"no end after {longest:.0f} s")
+                    worker = workers[place] = _again(work, worker)
+                else:
+                    continue
+                worker.item = None
+                for following in waiting:
+                    worker.give(following)
+                    break
+            for worker in [one for one in workers if one.item is None]:
+                worker.end()
+                workers.remove(worker)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+def _begin(work: Callable[[Item], Any]) -> _Worker[Item]:
+    context = mp.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _again(work: Callable[[Item], Any], worker: _Worker[Item]) -> _Worker[Item]:
+    worker.end()
+    return _begin(work)
+
+
+def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
+    # What anything prints meanwhile is not for whoever reads the report on standard output
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    while True:
+        pipe.send(work(pipe.recv()))
