@@ -42,6 +42,7 @@ from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
 from anabranch.sinks.overlap import refuse_overlaps
+from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
@@ -130,6 +131,8 @@ class Session:
         rate: int | None = None,
         on_bad: str = "stop",
         on_late: str = "count",
+        max_ahead: int | str | None = None,
+        time_unit: str | None = None,
         **generator_options: Any,
     ) -> Query:
         """Registers an input and returns it as a query to build on.
@@ -138,7 +141,8 @@ class Session:
         bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
         out of order. Files that wait are taken by the time of their last change, or with
         `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
-        "dead-letter".
+        "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
+        ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
         are always in the same folder right under `path`.
         """
@@ -183,7 +187,8 @@ class Session:
         terms = self._given(node, made, partitioned_by)
         if terms and isinstance(made, FileSource):
             made = replace(made, lanes=True)
-        self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms)
+        ahead = read_ahead(node, max_ahead, time_unit)
+        self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms, ahead)
         return Query(node)
 
     def _given(
@@ -393,6 +398,7 @@ class Session:
             dead_letter=str(Path(dead_letter).absolute()) if dead_letter else None,
             on_bad={name: stream.on_bad for name, stream in self._streams.items()},
             on_late={name: stream.on_late for name, stream in self._streams.items()},
+            ahead={name: stream.ahead for name, stream in self._streams.items() if stream.ahead},
             partitioning=choice.texts if choice else None,
             temporary=checkpoint is None,
             on_step=on_step or (lambda step, epoch: None),

@@ -29,6 +29,8 @@ class StreamOrders:
     bad: str
     late: str
     dead_letter: str | None
+    latest: int | None = None
+    """The latest time that a row may have."""
 
 
 @dataclass(frozen=True)

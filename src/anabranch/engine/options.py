@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from anabranch.engine.epoch import Burden
 from anabranch.settings import Settings
+from anabranch.sources.ahead import Ahead
 
 StepHook = Callable[[str, int], None]
 """Called with the name of a step and the number of the epoch."""
@@ -30,6 +31,8 @@ class RunOptions:
     dead_letter: str | None
     on_bad: Mapping[str, str]
     on_late: Mapping[str, str]
+    ahead: Mapping[str, Ahead] = field(default_factory=dict)
+    """How far ahead of the clock rows may be, for streams that say so."""
     partitioning: list[str] | None = None
     """The axes chosen for the streams, to be remembered by the checkpoint."""
     burdens: Callable[[int], Mapping[int, Burden]] = lambda epoch: {}

@@ -363,7 +363,12 @@ class Run(Controls):
             idle=idle,
             ended=ended,
             streams={
-                name: StreamOrders(options.on_bad[name], options.on_late[name], options.dead_letter)
+                name: StreamOrders(
+                    options.on_bad[name],
+                    options.on_late[name],
+                    options.dead_letter,
+                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
+                )
                 for name in self.plan.streams
             },
             results=self._checkpoint.stagings(epoch, attempt),

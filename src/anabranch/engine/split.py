@@ -120,6 +120,7 @@ def _take(
         number = np.arange(rows.height) + reading.first_row + (piece.ordinal << 32)
         rows = rows.with_columns(pl.Series(SEQ, number))
     rows = _timed(orders, plan, piece, rows, seen, reading.first_row)
+    rows = _not_ahead(orders, plan, piece, rows, seen, reading.first_row)
     if rows.height == 0:
         return None
     times = time_of(rows, plan.ordered)
@@ -159,19 +160,45 @@ def _timed(
         what = f"NULL or times beyond 3 * 2**60, as {shown},"
         # Polars does not compare unsigned numbers with negative constants
         unplaced |= ~times.is_between(-latest if least < 0 else 0, latest)
-    missing = int(unplaced.sum())
-    if missing == 0:
+    if not unplaced.any():
         return rows
-    reason = (
-        f"Stream '{plan.name}', file '{piece.label}': {missing} row(s) have {what} in the ordered "
-        f"attribute '{column}', so they have no place in the stream"
+    why = f"have {what} in the ordered attribute '{column}', so they have no place in the stream"
+    return _put_aside(orders, plan, piece, rows, unplaced, why, f"null-{first_row}", seen)
+
+
+def _not_ahead(
+    orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, seen: StreamReport,
+    first_row: int,
+) -> pl.DataFrame:  # fmt: skip
+    """The rows that are not further ahead of the clock than their stream allows."""
+    latest = orders.streams[plan.name].latest
+    if latest is None or rows.height == 0:
+        return rows
+    times = time_of(rows, plan.ordered)
+    ahead = times > latest
+    if not ahead.any():
+        return rows
+    newest = rows[plan.ordered.column][times.arg_max()]
+    why = (
+        f"are further ahead of the clock than max_ahead allows, the furthest at {newest}: they would make "
+        "the rows of now late"
     )
+    return _put_aside(orders, plan, piece, rows, ahead, why, f"ahead-{first_row}", seen)
+
+
+def _put_aside(
+    orders: Orders, plan: StreamPlan, piece: Piece, rows: pl.DataFrame, bad: pl.Series, why: str,
+    part: str, seen: StreamReport,
+) -> pl.DataFrame:  # fmt: skip
+    """The rows without bad ones, which are counted and kept, if the stream is to go on without them."""
+    count = int(bad.sum())
+    reason = f"Stream '{plan.name}', file '{piece.label}': {count} row(s) {why}"
     if orders.streams[plan.name].bad == "stop":
         raise _refusal(reason)
     seen.bad.append(reason)
-    seen.bad_rows += missing
-    keep_rows(orders, "bad", plan.name, rows.filter(unplaced), f"null-{piece.ordinal}-{first_row}")
-    return rows.filter(~unplaced)
+    seen.bad_rows += count
+    keep_rows(orders, "bad", plan.name, rows.filter(bad), f"{piece.ordinal}-{part}")
+    return rows.filter(~bad)
 
 
 def _refusal(reason: str) -> SourceError:

@@ -13,6 +13,7 @@ from anabranch.language.expression import type_named
 from anabranch.language.graph import Ordered, Stream
 from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
 from anabranch.partitioning.partitioning_set import PartitioningSet
+from anabranch.sources.ahead import Ahead
 from anabranch.sources.base import Source
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
@@ -29,6 +30,7 @@ class Registered:
     on_late: str
     given: PartitioningSet
     """How it comes partitioned already, in the terms of its columns."""
+    ahead: Ahead | None = None
 
     @property
     def whole(self) -> bool:

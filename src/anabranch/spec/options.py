@@ -20,6 +20,8 @@ Kinds = Mapping[str, tuple[type, ...]]
 STREAM: Kinds = {
     "ordered": (str,), "lateness": (int, str), "partitioned_by": (list, str), "on_bad": (str,),
     "on_late": (str,),
+    "max_ahead": (int, str),
+    "time_unit": (str,),
 }  # fmt: skip
 FILES: Kinds = {"path": (str,), "format": (str,), "schema": (dict,), "file_order": (str,)}
 GENERATOR: Kinds = {
