@@ -6,7 +6,8 @@ import numpy as np
 
 from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
 from anabranch.adapt.smoothing import Smoothed
-from anabranch.routing.partition_map import even_map
+from anabranch.adapt.view import View
+from anabranch.routing.partition_map import PartitionMap, even_map
 
 
 def test_a_change_is_followed_at_once() -> None:
@@ -60,3 +61,34 @@ def test_a_view_without_new_epochs_is_the_last_one_again() -> None:
         assert again.partitions.rows_in.tolist() == rows.tolist()
         assert again.sites.busy.tolist() == first.sites.busy.tolist()
         assert again.sites.slowness.tolist() == first.sites.slowness.tolist()
+
+
+def test_an_epoch_may_end_after_the_view_that_gave_its_exchange_cells() -> None:
+    """A user evens out the load while an epoch runs: a hot key is scattered, and the epoch knows no cells."""
+    before = even_map(4, 2, slots=16)
+    after = before.with_cells([0, 1])
+    collector = Collector(2, smooth=True)
+    rows = np.array([10.0, 20, 30, 40])
+
+    def epoch(number: int) -> None:
+        traffic = Traffic(rows, rows, np.zeros(4, dtype=np.int64), 1.0)
+        busy = np.array([0.3, 0.7])
+        sample = Sample(0.7, busy, np.zeros(2), np.array([30.0, 70.0]), {"x": traffic})
+        collector.add(sample, {"x": before}, number)
+
+    def view(known: PartitionMap) -> View:
+        count = known.partitions
+        still = np.zeros(count, dtype=bool)
+        alive, memory = np.ones(2, dtype=bool), np.full(2, np.inf)
+        return collector.view(
+            Standing({"x": known}, {"x": np.zeros(count)}, {"x": still}, alive, memory, np.zeros(2))
+        )
+
+    epoch(0)
+    view(before)
+    first = view(after)  # asked for while epoch 1 runs
+    assert first.partitions.rows_in.tolist() == [10, 20, 30, 40, 0, 0]
+    epoch(1)
+    second = view(after)
+    assert second.partitions.rows_in.tolist() == [10, 20, 30, 40, 0, 0]
+    assert second.partitions.work.tolist() == first.partitions.work.tolist()

@@ -55,6 +55,7 @@ class _Exchange:
     """What is known of an exchange's partitions."""
 
     starts: tuple[int, ...]
+    slots: int
     rows: np.ndarray
     rows_out: float = 0.0
     seconds: float = 0.0
@@ -147,7 +148,8 @@ class Collector:
 
     def _known(self, name: str, partitions: PartitionMap) -> _Exchange:
         known = self._exchanges.get(name)
-        if known is None or known.starts != partitions.starts:
+        cut = partitions.starts, partitions.slots
+        if known is None or (known.starts, known.slots) != cut:
             known = self._exchanges[name] = _recut(known, partitions)
         return known
 
@@ -243,17 +245,23 @@ class Collector:
 
 
 def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
-    """What was known of other cuts of the same slots, spread over the new partitions by their lengths."""
+    """What was known of other cuts of the slots, spread over the new partitions by their lengths.
+
+    There may be more slots than before, the cells of hot keys, and fewer: an epoch that ran when cells were
+    decided on does not have them yet. Nothing is known of slots that only one of the cuts has.
+    """
     count = partitions.partitions
-    made = _Exchange(partitions.starts, np.zeros(count))
+    made = _Exchange(partitions.starts, partitions.slots, np.zeros(count))
     made.peak_rows, made.last_use = np.zeros(count), np.zeros(count)
     made.peak_slot = np.asarray(partitions.starts)
     if known is None:
         return made
-    widths = np.diff([*known.starts, partitions.slots])
+    widths = np.diff([*known.starts, known.slots])
+    common = min(known.slots, partitions.slots)
 
     def spread(values: np.ndarray) -> np.ndarray:
-        each = np.repeat(values / widths, widths)
+        each = np.zeros(partitions.slots)
+        each[:common] = np.repeat(values / widths, widths)[:common]
         found: np.ndarray = np.add.reduceat(each, np.asarray(partitions.starts))
         return found
 
