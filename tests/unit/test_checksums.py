@@ -153,6 +153,19 @@ def test_a_segment_cut_off_after_it_was_looked_at_is_named(stage: Stage) -> None
         stage.run(sinks={"sums": "memory"}, on_step=cut, at_end="close")
 
 
+def test_a_manifest_with_any_bit_flipped_is_told_as_damaged(stage: Stage) -> None:
+    """Also where its bytes are no text any more."""
+    path = durable_files(stage.checkpoint)[0]
+    whole = path.read_bytes()
+    decode(whole, path.name)
+    for offset in range(len(whole)):
+        for bit in (7, offset % 7):
+            flipped = bytearray(whole)
+            flipped[offset] ^= 1 << bit
+            with pytest.raises(StateError, match=path.name):
+                decode(bytes(flipped), path.name)
+
+
 def test_a_seal_covers_every_byte() -> None:
     data = seal(b'{"a": [1, 2], "b": "text"}')
     for offset in range(len(data)):

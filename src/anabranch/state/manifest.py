@@ -183,7 +183,7 @@ def _refuse_version(data: bytes, where: str) -> None:
         version = msgspec.json.decode(data).get("format_version")
         if sealed(data):
             unseal(data)
-    except (msgspec.DecodeError, AttributeError, Damaged):
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, Damaged):
         return  # whatever is wrong with it is told by whoever reads it
     if type(version) is int and version != FORMAT_VERSION:
         difference = f" ({VERSIONS[version]})" if version in VERSIONS else ""
