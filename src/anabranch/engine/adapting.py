@@ -90,6 +90,7 @@ class Adaptation:
         self.protocol = MoveProtocol(
             settings.skew_buffer != NONE,
             resumed(manifest, maps) if sites == manifest.sites else {},
+            never_paused=plan.in_step,
         )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
         self._untold: list[Decision] = []

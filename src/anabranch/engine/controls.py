@@ -69,7 +69,10 @@ class Controls:
             for start, site in self.pins.get(home, {}).items():
                 number = partition_map.partition_at(start)
                 owner, first = partition_map.sites[number], partition_map.starts[number]
-                if first != start or (owner != site < self.sites):
+                # On its way to its site it is elsewhere, and may stay there until it has come
+                here = known.sites[known.partition_at(start)]
+                gone = site >= self.sites or not self._steering.adaptation.alive[site]
+                if first != start or not (gone or owner in (site, here)):
                     raise RunError(
                         f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
                         f"to site {site}: unpin it first, or leave it there."
@@ -178,6 +181,11 @@ class Controls:
             if subject[0] in self._steering.grids:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
+                )
+            if subject[0] in self.plan.in_step:
+                raise RunError(
+                    f"'{subquery}' numbers the rows of an input of a join within a number of rows, in step "
+                    "with those of the other: none can wait."
                 )
             if self.options.settings.skew_buffer == NONE:
                 raise RunError("Nothing can wait: the setting skew_buffer is 'none'.")

@@ -23,7 +23,8 @@ class SkewBuffer:
 
     def __init__(self, plan: Plan, settings: Settings) -> None:
         self._kind, self._space = settings.skew_buffer, float(settings.skew_buffer_bytes)
-        self._in_grid = [home for home in plan.homes if plan.subqueries[home].spread == IN_GRID]
+        in_grid = [home for home in plan.homes if plan.subqueries[home].spread == IN_GRID]
+        self._never = [*in_grid, *plan.in_step]
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
         self._given_up: dict[int, set[int]] = {}
@@ -86,7 +87,7 @@ class SkewBuffer:
             each = max(1.0, sum(record.bytes_received for record in records) / max(1, rows))
             chosen, count = choose_holds(
                 view, left / each, waited, shared=self._kind == SHARED, all_stay=all_stay,
-                given_up=self._given_up[level], never=self._in_grid,
+                given_up=self._given_up[level], never=self._never,
             )  # fmt: skip
             self._slow |= chosen
             left -= count * each

@@ -242,6 +242,15 @@ class Plan:
         """The exchanges, each by the name of the subquery that opened it."""
         return list(dict.fromkeys(subquery.home for subquery in self.subqueries.values()))
 
+    @property
+    def in_step(self) -> frozenset[str]:
+        """The exchanges whose rows are numbered for a join within a number of rows.
+
+        They must not wait: numbers of one input would come to the join before those of the other.
+        """
+        numbering = (part for part in self.subqueries.values() if isinstance(part.node, Numbered))
+        return frozenset(part.home for part in numbering)
+
     def reading(self, origin: str) -> list[tuple[Subquery, Path]]:
         """The subqueries fed by a stream or subquery, with the path of each."""
         return [

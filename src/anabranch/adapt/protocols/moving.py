@@ -111,6 +111,8 @@ class MoveProtocol:
     moving: dict[tuple[str, int], Moving] = field(default_factory=dict)
     fetch_first: bool = True
     """Whether the new site fetches once before the pause, which makes it short. Flux pauses first."""
+    never_paused: Collection[str] = ()
+    """Exchanges whose rows cannot be held back in any case."""
 
     def handle(self, event: Event) -> list[Instruction]:
         """The one place where moves change their phase; `reconcile` can only end them."""
@@ -127,16 +129,19 @@ class MoveProtocol:
         if not event.far:
             return [Install(event.move, event.now)]
         known = Moving(event.move, FETCHING, event.now)
-        if self.pausing and not self.fetch_first:
+        if self._pauses(event.move) and not self.fetch_first:
             return self._pause(known)
         self.moving[event.move.subject] = known
         return [Fetch(event.move)]
 
     def _go_on(self, known: Moving) -> list[Instruction]:
-        if known.phase == FETCHING and self.pausing:
+        if known.phase == FETCHING and self._pauses(known.move):
             return self._pause(known)
         del self.moving[known.move.subject]
         return [Install(known.move, known.since)]
+
+    def _pauses(self, move: Move) -> bool:
+        return self.pausing and move.exchange not in self.never_paused
 
     def _pause(self, known: Moving) -> list[Instruction]:
         self.moving[known.move.subject] = replace(known, phase=PAUSED)
