@@ -197,14 +197,20 @@ def _write(path: Path, text: str) -> None:
 @app.command()
 def chaos(
     seeds: Annotated[str, typer.Option(help="The seeds, as a range or one number.")] = "0..199",
+    jobs: Annotated[int, typer.Option(help="Processes; 0 for one on each core.")] = 0,
+    planted: Annotated[
+        str | None, typer.Option(help="Plant a bug, or 'all' in turn: which seed catches it?")
+    ] = None,
     as_json: AsJson = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Random queries, moves, slow sites and crashes: results must be DuckDB's (about 2 minutes)."""
-    from anabranch.testing.cli import show_chaos  # for tests only: --help should not wait for it
+    # For tests only: --help should not wait for it
+    from anabranch.testing.cli import show_chaos, show_planted
 
-    if not show_chaos(seeds, as_json, quiet):
+    good = show_planted(planted, as_json) if planted else show_chaos(seeds, jobs, as_json, quiet)
+    if not good:
         raise typer.Exit(1)
 
 

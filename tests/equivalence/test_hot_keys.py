@@ -23,7 +23,7 @@ def disturbed(case: Case, trial: Trial, seed: int) -> Counter[str]:
         if scene.step == "begin":
             for _ in range(3):
                 for disturb in (condense, spread_out):
-                    disturb(Meddling(scene.run, draw, Counter()))
+                    disturb(Meddling(scene.run, draw))
 
     settings = {**trial.settings, "policy": "none", "combine_reduction": 1000.0}
     check(case, replace(trial, settings=settings, watchers=(watch,)), outcome=outcome)

@@ -48,8 +48,11 @@ class Burden:
 
     def wait(self, rows: int, seconds: float) -> None:
         """Takes the time that so many rows, which took so many seconds, take under it."""
-        total = (seconds + rows * self.seconds_per_row) * self.slowdown + self.stall
-        time.sleep(max(0.0, total - seconds))
+        time.sleep(max(0.0, self.takes(rows, seconds) - seconds))
+
+    def takes(self, rows: int, seconds: float) -> float:
+        """The seconds that so many rows take under it which took so many without it."""
+        return (seconds + rows * self.seconds_per_row) * self.slowdown + self.stall
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -122,9 +122,13 @@ class Case:
     def epochs(self) -> int:
         return max(len(frames) for frames in self.frames.values())
 
+    def with_frames(self, stream: str, frames: Sequence[pl.DataFrame]) -> Case:
+        """The same queries with other input of one stream."""
+        return replace(self, frames={**self.frames, stream: frames})
+
     def describe(self) -> str:
         """The case in text; the rows too, if they are few."""
-        lines = [f"{name}: {query.node.signature}" for name, query in self.queries.items()]
+        lines = [f"{name}: {query.node.described()}" for name, query in self.queries.items()]
         for name, frames in self.frames.items():
             heights = [frame.height for frame in frames]
             lines.append(f"stream {name}: rows per epoch {heights}, lateness {self.lateness[name]}")

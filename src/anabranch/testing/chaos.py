@@ -1,10 +1,10 @@
 """Chaos by seeds: random queries over random input, disturbed in every way we know, against the oracle.
 
 A seed gives a case (aggregates or joins), how often it is stopped or crashes and where, settings with which
-the controller moves things for the slightest reason, slow sites, and some kinds of disturbance. The results
-of every epoch must be those of DuckDB, all of them together where rows are held back, and `invariants.py`
-must hold throughout. What the controller does
-depends on measured times too, so a seed that fails may have to be repeated a few times.
+the controller moves things for the slightest reason, slow, lost and quiet ones, and some kinds of
+disturbance. The results of every epoch must be those of DuckDB, all of them together where rows are held
+back, and `invariants.py` must hold throughout. Times are computed (`stage.py`), so a seed does the same
+whenever it is run.
 
 >>> report = run_seeds(range(3, 5))
 >>> report.passed, report.failed
@@ -13,18 +13,19 @@ depends on measured times too, so a seed that fails may have to be repeated a fe
 
 from __future__ import annotations
 
-import json
 import time
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from anabranch.errors import SettingsError
+from anabranch.language.graph import Node
+from anabranch.language.join import JOINS
 from anabranch.testing.cases import Case, draw_case
+from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser
 from anabranch.testing.disturbances import (
     BY_MAP,
@@ -34,50 +35,18 @@ from anabranch.testing.disturbances import (
     OFTEN,
     SELDOM,
     Meddler,
+    rebalance,
 )
 from anabranch.testing.faults import Schedule, random_schedule
+from anabranch.testing.intruders import SPELLINGS, Moment, Rival
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.joins import draw_join_case
-from anabranch.testing.trial import STEPS, Leg, Outcome, SessionMaker, Trial, check, draw_trial
+from anabranch.testing.quiet import draw_quiet
+from anabranch.testing.stage import ROW_SECONDS, Outage, SessionMaker, Stage
+from anabranch.testing.trial import STEPS, Leg, Outcome, Trial, check, draw_trial
+from anabranch.testing.workers import apart
 
-COUNTED = ("moves", "splits", "merges", "pins", "rebalances", "site_changes", "crashes", "restarts")
 SITES = (2, 3, 1, 4, MOST_SITES)
-SHOWN_DECISIONS = 60
-"""Decisions shown of a seed that failed: the last ones."""
-
-
-@dataclass(frozen=True)
-class SeedReport:
-    """What became of one seed."""
-
-    seed: int
-    seconds: float
-    counts: Counter[str]
-    failure: str | None = None
-    """What to tell of it, if it failed."""
-
-
-@dataclass
-class ChaosReport:
-    """What became of all seeds."""
-
-    seeds: list[SeedReport] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def passed(self) -> int:
-        return len(self.seeds) - len(self.failed)
-
-    @property
-    def failed(self) -> list[int]:
-        return [one.seed for one in self.seeds if one.failure]
-
-    def plain(self) -> dict[str, Any]:
-        """The report for programs."""
-        counts: Counter[str] = sum((one.counts for one in self.seeds), Counter())
-        found = {name: counts[name] for name in [*COUNTED, *sorted({*counts} - {*COUNTED})]}
-        seconds = round(self.seconds, 1)
-        return {"passed": self.passed, "failed": self.failed, "seconds": seconds, **found}
 
 
 def read_seeds(text: str) -> range:
@@ -98,28 +67,30 @@ def read_seeds(text: str) -> range:
     return seeds
 
 
-def draw_seed(
-    seed: int, sites: Sequence[int] = SITES, counts: Counter[str] | None = None
-) -> tuple[Case, Trial]:
-    """The case of a seed, and how it is to be run; what happens is counted."""
+def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> tuple[Case, Trial]:
+    """The case of a seed, and how it is to be run: on a stage, or with times that are measured."""
     chooser = SeededChooser(seed)
-    drawn = draw_join_case(chooser) if chooser.flag() else draw_case(chooser)
+    # Inner joins more often than others: only they have hot keys that can be scattered
+    kinds_of_join = chooser.choice([JOINS, ("inner",)])
+    drawn = draw_join_case(chooser, kinds_of_join) if chooser.flag() else draw_case(chooser)
     case = recut(chooser, drawn, chooser.integer(4, 16))
     trial = draw_trial(chooser, case.epochs, sites)
     # Some kinds for each seed: with all of them, none would come often enough in a row
     by_map = chooser.flag()
     kinds = [k for k in DISTURBANCES if (by_map or k not in BY_MAP) and chooser.flag(0.45)]
     settings = {**trial.settings, **_settings(chooser)}
-    legs, burdens = _legs(chooser, case.epochs, sites), _burdens(chooser, case.epochs)
+    legs, burdens = _legs(chooser, case.epochs, sites), _burdens(chooser, case.epochs, staged)
     # Updates tell what an epoch has changed, so they must not come in another one
-    updates = any("update" in query.node.signature for query in case.queries.values())
+    updates = any(_updates(query.node) for query in case.queries.values())
     holding = not updates and chooser.flag(0.35)
     if holding:
         kinds += HOLDING
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
     chance = chooser.choice([OFTEN, SELDOM])
-    meddler = Meddler(seed, kinds, Counter() if counts is None else counts, chance)
+    always = (rebalance,) if chooser.flag(0.15) else ()
+    case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})
+    far, folders = chooser.flag(0.2), chooser.flag(0.3)
     return case, replace(
         trial,
         legs=legs,
@@ -128,8 +99,23 @@ def draw_seed(
         close=trial.close or holding,
         by_epoch=not holding,
         burdens=burdens,
-        watchers=(check_invariants, meddler),
+        watchers=(check_invariants, Meddler(seed, kinds, chance, always)),
+        stage=Stage(_outages(chooser, case.epochs)) if staged else None,
+        far=far,
+        folders=folders,
+        letters=chooser.flag(0.3),
+        quiet=quiet,
+        # Moves from afar go on when no rows come, in epochs that the oracle does not know
+        silences={} if far and not holding else _silences(chooser, case.epochs),
+        beside=_moment(chooser, case.epochs) if chooser.flag(0.1) else None,
+        rival=_rival(chooser, case.epochs, folders) if chooser.flag(0.2) else None,
+        damage=chooser.integer(0, 2**31) if not far and chooser.flag(0.3) else None,
     )
+
+
+def _updates(node: Node) -> bool:
+    """Whether results are told on every change somewhere in a query."""
+    return getattr(node, "emit", "final") == "update" or any(map(_updates, node.inputs))
 
 
 def recut(chooser: Chooser, case: Case, epochs: int) -> Case:
@@ -170,71 +156,86 @@ def _settings(chooser: Chooser) -> dict[str, Any]:
     return chosen
 
 
-def _burdens(chooser: Chooser, epochs: int) -> Schedule:
-    """Slow sites, but not so slow that a seed takes long."""
+def _burdens(chooser: Chooser, epochs: int, staged: bool) -> Schedule:
+    """Slow sites; off the stage not so slow that a seed takes long."""
     seed, faults = chooser.integer(0, 2**31), chooser.choice([2, 5, 9, 0])
+    row, stall = (3 * ROW_SECONDS, 1.0) if staged else (0.0002, 0.004)
     return random_schedule(
-        seed, MOST_SITES, epochs, faults=faults, seconds_per_row=0.0002, stall_seconds=0.004,
+        seed, MOST_SITES, epochs, faults=faults, seconds_per_row=row, stall_seconds=stall,
         memory=4_000,
     )  # fmt: skip
+
+
+def _outages(chooser: Chooser, epochs: int) -> tuple[Outage, ...]:
+    """Sites that are lost for some turns; now and then all of them at once."""
+    if not chooser.flag(0.3):
+        return ()
+    outages = []
+    for _ in range(chooser.choice([1, 2, 4])):
+        begin = chooser.integer(0, epochs)
+        outages.append(
+            Outage(chooser.integer(0, MOST_SITES - 1), begin, begin + chooser.integer(1, 5))
+        )
+    if chooser.flag(0.2):
+        begin = chooser.integer(0, epochs)
+        outages += [Outage(site, begin, begin + 2) for site in range(MOST_SITES)]
+    return tuple(outages)
+
+
+def _silences(chooser: Chooser, epochs: int) -> Mapping[int, int]:
+    """How often all streams offer nothing before some of the frames."""
+    if not chooser.flag(0.2):
+        return {}
+    return {chooser.integer(0, epochs): chooser.integer(1, 3) for _ in range(3)}
+
+
+def _moment(chooser: Chooser, epochs: int) -> Moment:
+    return Moment(chooser.integer(0, epochs - 1), chooser.choice(STEPS))
+
+
+def _rival(chooser: Chooser, epochs: int, folders: bool) -> Rival:
+    """A second driver: refused, however it names the checkpoint, or let in by a deleted lock.
+
+    Result folders have locks of their own, which keep it out.
+    """
+    when = _moment(chooser, epochs)
+    taking_over = None if folders else chooser.choice([None, 0, 1, 3])
+    return Rival(when.epoch, when.step, chooser.choice(SPELLINGS), taking_over)
 
 
 def run_seed(
     seed: int, make_session: SessionMaker | None = None, sites: Sequence[int] = SITES
 ) -> SeedReport:
     """Runs one seed; a failure is told, not raised."""
-    began, counts, outcome = time.monotonic(), Counter[str](), Outcome()
-    case, trial = draw_seed(seed, sites, counts)
+    began, outcome = time.monotonic(), Outcome()
+    case, trial = draw_seed(seed, sites, staged=make_session is None)
     failure = None
     try:
         check(case, trial, make_session, outcome)
     except Exception as error:
         failure = describe_failure(seed, case, trial, outcome, error)
-    _count(counts, trial, outcome)
-    return SeedReport(seed, time.monotonic() - began, counts, failure)
-
-
-def _count(counts: Counter[str], trial: Trial, outcome: Outcome) -> None:
-    """Adds what was decided, and what the trial itself did, to what the disturbances did."""
-    for decision in outcome.history:
-        if decision["accepted"]:
-            counts[f"{decision['kind']}s"] += 1
-            counts["by_controller"] += decision["origin"] == "controller"
-    counts["crashes"] += outcome.crashes
-    counts["restarts"] += len(trial.legs) - 1
-    counts["epochs"] += len(outcome.manifests)
-    for before, after in zip(trial.legs, trial.legs[1:], strict=False):
-        counts["site_changes"] += before.sites != after.sites
-
-
-def describe_failure(
-    seed: int, case: Case, trial: Trial, outcome: Outcome, error: Exception
-) -> str:
-    """All one needs to find out what went wrong."""
-    last = outcome.history[-SHOWN_DECISIONS:]
-    decisions = [json.dumps(decision, default=str) for decision in last]
-    return "\n".join(
-        [
-            f"Seed {seed} failed after {len(outcome.manifests)} epochs: {error}",
-            "", case.describe(),
-            "", *[str(leg) for leg in trial.legs],
-            f"settings: {dict(trial.settings)}",
-            f"faults: {trial.burdens}",
-            "", f"The last {len(last)} of {len(outcome.history)} decisions:", *decisions,
-            "", "".join(traceback.format_exception(error)).rstrip(),
-            "", f"To repeat it: anabranch chaos --seeds {seed}..{seed}",
-        ]
-    )  # fmt: skip
+    fired = outcome.fired + (trial.stage.fired if trial.stage else Counter())
+    fired["far checkpoint"] = trial.far
+    fired["result folders"] = trial.folders
+    fired["dead letters"] = sum(rows.height > 0 for rows in outcome.letters.values())
+    fired["rebalance at every step"] = any(
+        isinstance(watcher, Meddler) and rebalance in watcher.always for watcher in trial.watchers
+    )
+    return SeedReport(seed, time.monotonic() - began, count(trial, outcome), fired, failure)
 
 
 def run_seeds(
     seeds: Iterable[int], tell: Callable[[SeedReport], None] = lambda report: None,
-    make_session: SessionMaker | None = None,
+    make_session: SessionMaker | None = None, jobs: int = 1,
 ) -> ChaosReport:  # fmt: skip
-    """Runs one seed after another; each report is told as soon as it is there."""
+    """Runs the seeds, one after another or in so many processes; each report is told when it is there."""
     began, report = time.monotonic(), ChaosReport()
-    for seed in seeds:
-        report.seeds.append(run_seed(seed, make_session))
+    reports = (run_seed(seed, make_session) for seed in seeds) if jobs == 1 else apart(seeds, jobs)
+    for one in reports:
+        report.seeds.append(one)
         report.seconds = time.monotonic() - began
-        tell(report.seeds[-1])
+        tell(one)
     return report
+
+
+__all__ = ["ChaosReport", "SeedReport", "draw_seed", "read_seeds", "run_seed", "run_seeds"]

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib.util import find_spec
 
 from anabranch.errors import SettingsError
 from anabranch.observe.steps import live
-from anabranch.testing.chaos import ChaosReport, SeedReport, read_seeds, run_seeds
+from anabranch.testing.bugs import BUGS
+from anabranch.testing.chaos import SeedReport, read_seeds, run_seeds
+from anabranch.testing.planted import find_bug, hunt
 
 
-def show_chaos(seeds: str, as_json: bool, quiet: bool) -> bool:
+def show_chaos(seeds: str, jobs: int, as_json: bool, quiet: bool) -> bool:
     """Runs the seeds and prints what became of them; whether all passed."""
     asked = read_seeds(seeds)
-    if find_spec("duckdb") is None:
-        raise SettingsError(
-            "Chaos compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
-            "or duckdb."
-        )
+    _require_oracle()
     failed = 0
     with live("chaos", quiet) as steps:
         steps.expect(len(asked))
@@ -35,23 +34,42 @@ def show_chaos(seeds: str, as_json: bool, quiet: bool) -> bool:
             if steps.done + 1 < len(asked):
                 steps.begin(f"{failed} failed" if failed else "")
 
-        report = run_seeds(asked, tell)
+        report = run_seeds(asked, tell, jobs=_processes(jobs, len(asked)))
     if as_json:
         print(json.dumps(report.plain()))
     else:
-        print(summary(report))
-    return not report.failed
+        print(report.text())
+    return report.good
 
 
-def summary(report: ChaosReport) -> str:
-    """The report in a few lines."""
-    told = report.plain()
-    passed, failed, seconds = (told.pop(name) for name in ("passed", "failed", "seconds"))
-    happened = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in told.items())
-    lines = [
-        f"{passed} of {passed + len(failed)} seeds passed in {seconds} s.",
-        f"There were {happened}.",
-    ]
-    if failed:
-        lines.append(f"Failed: {', '.join(map(str, failed))}.")
-    return "\n".join(lines)
+def show_planted(name: str, as_json: bool) -> bool:
+    """Plants one bug, or all of them in turn, and prints which seed caught it; whether each was caught."""
+    _require_oracle()
+    names = [bug.name for bug in BUGS] if name == "all" else [find_bug(name).name]
+    catches = []
+    for one in names:
+        catches.append(catch := hunt(one))
+        if not as_json:
+            found = f"caught by seed {catch.seed}" if catch.caught else "NOT caught"
+            print(f"{one}: {found}, after {catch.tried} seed(s). {find_bug(one).what}", flush=True)
+    caught = sum(catch.caught for catch in catches)
+    if as_json:
+        missed = [catch.bug for catch in catches if not catch.caught]
+        plain = [catch.plain() for catch in catches]
+        print(json.dumps({"caught": caught, "missed": missed, "planted": plain}))
+    return caught == len(catches)
+
+
+def _require_oracle() -> None:
+    if find_spec("duckdb") is None:
+        raise SettingsError(
+            "Chaos compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
+            "or duckdb."
+        )
+
+
+def _processes(jobs: int, seeds: int) -> int:
+    """How many processes: as many as asked for or, for 0, as there are cores; never more than seeds."""
+    if jobs < 0:
+        raise SettingsError(f"Expected 0 or more processes for --jobs, got {jobs}.")
+    return max(1, min(jobs or len(os.sched_getaffinity(0)), seeds))

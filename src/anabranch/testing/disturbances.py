@@ -1,18 +1,17 @@
 """Kinds of disturbance: small functions that meddle with a running query set the way users and failures do.
 
-Each takes a `Meddling` and does one thing at random, or nothing where it does not apply; none may change a
-result. To add a kind, write such a function and put it into `DISTURBANCES`: every chaos seed draws some of
-them. What the run's history does not have it counts under a name of its own, which the report of `anabranch
-chaos` then has.
+Each takes a `Meddling` and does one thing at random, or nothing where it does not apply, and says whether it
+did; none may change a result. To add a kind, write such a function and put it into `DISTURBANCES`: every
+chaos seed draws some of them. Each is counted under its name, which the report of `anabranch chaos` then has.
 """
 
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from anabranch.adapt.actions import Condense, Scatter
@@ -34,7 +33,6 @@ class Meddling:
 
     run: Run
     draw: random.Random
-    counts: Counter[str]
 
     def home(self) -> str | None:
         """One of the exchanges, if there is any."""
@@ -45,6 +43,12 @@ class Meddling:
         """The partitions of an exchange that are not pinned."""
         pinned = self.run.pins.get(home, {})
         return [start for start in self.run.partition_map(home).starts if start not in pinned]
+
+    def at_rest(self, home: str, pinned: bool = False) -> list[int]:
+        """The partitions of an exchange that are not on their way somewhere."""
+        moving = self.run._steering.adaptation.protocol.moving
+        starts = self.run.partition_map(home).starts if pinned else self.free(home)
+        return [start for start in starts if (home, start) not in moving]
 
     def give(self, home: str, after: PartitionMap) -> None:
         """Gives an exchange another map; what moves by it is in the history."""
@@ -58,86 +62,102 @@ class Meddling:
                 return known["fullest_slot"].to_list()
         return []
 
+    def one_of(self, home: str, starts: Sequence[int]) -> int:
+        """One of these partitions, most likely one that has had rows: many have none."""
+        known = self.run.partition_map(home)
+        full = {known.range_at(slot)[0] for slot in self.full_slots(home) if slot < known.slots}
+        busy = sorted(full & {*starts})
+        return self.draw.choice(busy if busy and self.draw.random() < 0.7 else starts)
+
     def site(self) -> int:
-        return self.draw.randrange(self.run.sites)
+        """One of the sites that live."""
+        return self.draw.choice(np.flatnonzero(self.run._steering.adaptation.alive).tolist())
 
 
-Disturbance = Callable[[Meddling], None]
+Disturbance = Callable[[Meddling], bool]
 
 
-def move(it: Meddling) -> None:
+def move(it: Meddling) -> bool:
     """A partition is asked to go to a site."""
     home = it.home()
-    if home and (starts := it.free(home)):
-        it.run.move(home, it.draw.choice(starts), it.site())
+    starts = it.at_rest(home) if home else []
+    if not home or not starts:
+        return False
+    it.run.move(home, it.one_of(home, starts), it.site())
+    return True
 
 
-def move_many(it: Meddling) -> None:
+def move_many(it: Meddling) -> bool:
     """Several partitions at once, through a map."""
     home = it.home()
-    if home and (starts := it.free(home)):
-        chosen = it.draw.sample(starts, it.draw.randint(1, len(starts)))
-        known = it.run.partition_map(home)
-        it.give(home, known.moved({start: it.site() for start in chosen}))
+    starts = it.free(home) if home else []
+    if not home or not starts:
+        return False
+    chosen = it.draw.sample(starts, it.draw.randint(1, len(starts)))
+    it.give(home, it.run.partition_map(home).moved({start: it.site() for start in chosen}))
+    return True
 
 
-def split(it: Meddling) -> None:
+def split(it: Meddling) -> bool:
     """A partition is cut anywhere; the second half goes elsewhere."""
     home = it.home()
-    if home:
-        known, at = it.run.partition_map(home), 0
-        if known.slots > 1:
-            at = it.draw.randrange(1, known.slots)
-        if at in known.starts:
-            return
-        it.give(home, known.split(at).moved({at: it.site()}))
-        it.counts["splits"] += 1
+    known = it.run.partition_map(home) if home else None
+    at = it.draw.randrange(1, known.slots) if known and known.slots > 1 else 0
+    if not home or not known or at in known.starts:
+        return False
+    it.give(home, known.split(at).moved({at: it.site()}))
+    return True
 
 
-def merge(it: Meddling) -> None:
+def merge(it: Meddling) -> bool:
     """A partition is joined to the one before it."""
     home = it.home()
     starts = [start for start in it.free(home) if start] if home else []
-    if home and starts:
-        it.give(home, it.run.partition_map(home).merged(it.draw.choice(starts)))
-        it.counts["merges"] += 1
+    if not home or not starts:
+        return False
+    it.give(home, it.run.partition_map(home).merged(it.draw.choice(starts)))
+    return True
 
 
-def scatter(it: Meddling) -> None:
+def scatter(it: Meddling) -> bool:
     """A map that has nothing to do with the one before: often few sites, cut anywhere."""
     home = it.home()
     if not home or it.run.pins.get(home):
-        return
+        return False
     known, sites = it.run.partition_map(home), it.run.sites
     slots = known.slots
     few = [it.site() for _ in range(it.draw.choice([1, 2, sites]))]
     cuts = it.draw.sample(range(1, slots), min(slots - 1, it.draw.choice([0, 1, 7, 40])))
     owners = tuple(it.draw.choice(few) for _ in range(len(cuts) + 1))
     it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots, known.cells))
+    return True
 
 
-def pin(it: Meddling) -> None:
-    """A partition is to stay on a site."""
+def pin(it: Meddling) -> bool:
+    """A partition is to stay on a site, one that is gone perhaps."""
     home = it.home()
-    if home:
-        it.run.pin(home, it.draw.choice(it.run.partition_map(home).starts), it.site())
-        it.counts["pins"] += 1
+    starts = it.at_rest(home, pinned=True) if home else []
+    if not home or not starts:
+        return False
+    it.run.pin(home, it.one_of(home, starts), it.draw.randrange(it.run.sites))
+    return True
 
 
-def unpin(it: Meddling) -> None:
+def unpin(it: Meddling) -> bool:
     """A pinned partition may move again."""
     pinned = [(home, start) for home, starts in it.run.pins.items() for start in starts]
     if pinned:
         it.run.unpin(*it.draw.choice(pinned))
+    return bool(pinned)
 
 
-def rebalance(it: Meddling) -> None:
+def rebalance(it: Meddling) -> bool:
     """The load is to be evened out now."""
     it.run.rebalance()
-    it.counts["rebalances"] += 1
+    return True
 
 
-def resize(it: Meddling) -> None:
+def resize(it: Meddling) -> bool:
     """More sites, or fewer."""
     plan = it.run.plan
     shared = [home for home in plan.homes if plan.subqueries[home].spread != IN_GRID]
@@ -145,52 +165,56 @@ def resize(it: Meddling) -> None:
     least = 1 + max([site for pins in it.run.pins.values() for site in pins.values()], default=0)
     if least <= most:
         it.run.set_sites(it.draw.randint(least, most))
-        it.counts["site_changes"] += 1
+    return least <= most
 
 
-def release(it: Meddling) -> None:
+def release(it: Meddling) -> bool:
     """An exchange whose map was made by hand goes back to the controller."""
     homes = sorted(it.run._steering.by_hand)
     if homes:
         it.run.release(it.draw.choice(homes))
-        it.counts["releases"] += 1
+    return bool(homes)
 
 
-def pause(it: Meddling) -> None:
+def pause(it: Meddling) -> bool:
     """The rows of a partition are to wait."""
-    home = it.home()
-    if home and it.run.plan.subqueries[home].spread != IN_GRID:
-        it.run.pause(home, it.draw.choice(it.run.partition_map(home).starts))
-        it.counts["pauses"] += 1
+    home, plan = it.home(), it.run.plan
+    if not home or plan.subqueries[home].spread == IN_GRID or home in plan.in_step:
+        return False
+    it.run.pause(home, it.one_of(home, it.run.partition_map(home).starts))
+    return True
 
 
-def resume(it: Meddling) -> None:
+def resume(it: Meddling) -> bool:
     """Rows that wait may go on."""
     # What was merged with another since does not wait any more
     paused = [(h, start) for h, start in it.run.paused if start in it.run.partition_map(h).starts]
     if paused:
         it.run.resume(*it.draw.choice(paused))
+    return bool(paused)
 
 
-def condense(it: Meddling) -> None:
+def condense(it: Meddling) -> bool:
     """Slots are taken to have hot keys: senders sub-aggregate their rows."""
     home = it.home()
-    if home and (full := it.full_slots(home)):
-        actions = [
-            Condense(home, slot, "chaos", slot=slot) for slot in full if it.draw.random() < 0.5
-        ]
-        it.run._request(actions)
+    full = it.full_slots(home) if home else []
+    hot = [slot for slot in full if it.draw.random() < 0.5]
+    if home and hot:
+        it.run._request([Condense(home, slot, "chaos", slot=slot) for slot in hot])
+    return bool(hot)
 
 
-def spread_out(it: Meddling) -> None:
+def spread_out(it: Meddling) -> bool:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
     scatterable = it.run._steering.adaptation.hot.scatterable
     home = it.draw.choice([*scatterable, None])
-    if home and (full := it.full_slots(home)):
+    full = it.full_slots(home) if home else []
+    hot = [slot for slot in full if slot < scatterable[home or ""]]
+    if home and hot:
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
-        slot = it.draw.choice(full)
-        if slot < scatterable[home]:
-            it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+        slot = it.draw.choice(hot)
+        it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+    return bool(hot)
 
 
 HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)
@@ -208,14 +232,17 @@ class Meddler:
 
     seed: int
     kinds: Sequence[Disturbance]
-    counts: Counter[str]
     chance: float = OFTEN
+    always: Sequence[Disturbance] = ()
+    """What is done at every step."""
 
     def __call__(self, scene: Scene) -> None:
         # Of its own for every step, so that one choice less in an epoch does not change all others
         draw = random.Random(f"{self.seed} {scene.epoch} {scene.step}")
         chance = self.chance if scene.step == "begin" else OTHERWISE * self.chance
-        if not self.kinds or draw.random() > chance:
-            return
-        for _ in range(draw.choice([1, 1, 2, 3])):
-            draw.choice(self.kinds)(Meddling(scene.run, draw, self.counts))
+        kinds = list(self.always)
+        if self.kinds and draw.random() < chance:
+            kinds += [draw.choice(self.kinds) for _ in range(draw.choice([1, 1, 2, 3]))]
+        for disturb in kinds:
+            name = disturb.__name__.replace("_", " ")
+            scene.outcome.fired[name] += disturb(Meddling(scene.run, draw))

@@ -1,7 +1,8 @@
 """What holds of every run after every epoch, whatever moved: checked by every chaos seed.
 
-Every slot of every exchange has one owner, which is one of the sites; what the manifest names lies in slots
-that exist, and is there; what is pinned is where it was pinned to, unless that site is gone.
+Every slot of every exchange has one owner, which is one of the sites that live; what the manifest names lies
+in slots that exist, and is there; what is pinned is where it was pinned to, unless that site is gone; no
+results are to be seen before their epoch is committed, and all of them after.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from anabranch.adapt.protocols.moving import Moving
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.manifest import Manifest
@@ -23,6 +25,14 @@ def check_invariants(scene: Scene) -> None:
     where = f"epoch {scene.epoch}, {scene.step}"
     if scene.step == "before-tasks":
         check_run(scene.run, where)
+    elif scene.step == "before-commit":
+        for query in scene.results.case.queries:
+            early = scene.results.visible(query, scene.epoch)
+            assert not early, f"{where}: results of '{query}' are to be seen before the commit"
+    elif scene.step == "after-publish":
+        for query in scene.outcome.manifests[-1].results:
+            seen = scene.results.visible(query, scene.epoch)
+            assert seen, f"{where}: results of '{query}' are not to be seen after the commit"
     elif scene.step == "after-commit":
         committed = scene.outcome.manifests
         check_manifest(committed[-1], scene.folder, where)
@@ -33,9 +43,12 @@ def check_invariants(scene: Scene) -> None:
 def check_run(run: Run, where: str) -> None:
     """What holds when the tasks of an epoch are about to begin."""
     maps = {home: run.partition_map(home) for home in run.plan.homes}
+    alive = run._steering.adaptation.alive
     for home, known in maps.items():
         check_owners(known, run.sites, f"{where}: exchange '{home}'")
-    check_pins(maps, run.pins, run.sites, where)
+        stranded = sorted({site for site in known.sites if not alive[site]})
+        assert not stranded, f"{where}: exchange '{home}' has partitions on lost sites {stranded}"
+    check_pins(maps, run.pins, alive, run._steering.adaptation.protocol.moving, where)
 
 
 def check_owners(known: PartitionMap, sites: int, where: str) -> None:
@@ -49,15 +62,18 @@ def check_owners(known: PartitionMap, sites: int, where: str) -> None:
 
 
 def check_pins(
-    maps: Mapping[str, PartitionMap], pins: Mapping[str, Mapping[int, int]], sites: int, where: str
-) -> None:
-    """What is pinned begins where it began, and is on its site if there is such a one."""
+    maps: Mapping[str, PartitionMap], pins: Mapping[str, Mapping[int, int]], alive: np.ndarray,
+    moving: Mapping[tuple[str, int], Moving], where: str,
+) -> None:  # fmt: skip
+    """What is pinned begins where it began, and is on its site or on its way there, if that lives."""
     for home, pinned in pins.items():
         known = maps[home]
         for start, site in pinned.items():
             assert start in known.starts, f"{where}: pinned partition {home}/{start} is no more"
             owner = known.sites[known.partition_at(start)]
-            assert owner == site or site >= sites, (
+            gone = site >= len(alive) or not alive[site]
+            under_way = (home, start) in moving and moving[home, start].move.target == site
+            assert owner == site or gone or under_way, (
                 f"{where}: partition {home}/{start} is pinned to site {site}, but is on {owner}"
             )
 

@@ -1,0 +1,274 @@
+"""The bugs that `planted.py` plants: one wrong function each, at a real place of the product."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from anabranch.engine import commit, exchange, outbox, site, split
+from anabranch.engine.adapting import Adaptation
+from anabranch.engine.commit import Checkpoint
+from anabranch.engine.epoch import Orders
+from anabranch.engine.pins import Pins
+from anabranch.engine.run import Run
+from anabranch.engine.steering import Steering, Waiting
+from anabranch.operators.base import END_OF_TIME
+from anabranch.operators.join import SymmetricJoin
+from anabranch.routing.grid import Grid
+from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
+from anabranch.sinks.driver import DriverWriter, _read
+from anabranch.state.group import SiteState
+from anabranch.state.ledger import Ledger
+from anabranch.state.segment import SegmentRef
+
+Wrong = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One function of the product, and what takes its place."""
+
+    name: str
+    what: str
+    """What goes wrong, as one would say it of a real one."""
+    places: tuple[tuple[Any, str], ...]
+    """The classes and modules that have the function, and its name there."""
+    wrong: Callable[[Wrong], Wrong]
+    """Makes the wrong function of the right one."""
+
+
+def _drained(right: Wrong) -> Wrong:
+    def forgetful(run: Run, *arguments: Any) -> Orders:
+        orders: Orders = right(run, *arguments)
+        manifest, segments = run._checkpoint.manifest, {}
+        for name, refs in orders.segments.items():
+            before = manifest.subqueries[name].map()
+            after = orders.maps[run.plan.subqueries[name].home]
+            slots = np.arange(before.slots)
+            moved = ranges_where(before.site_of(slots) != after.site_of(slots))
+            last = f"/{manifest.epoch:012d}-"
+            segments[name] = tuple(
+                _without(ref, moved) if last in ref.file else ref for ref in refs
+            )
+        return replace(orders, segments=segments)
+
+    return forgetful
+
+
+def _without(ref: SegmentRef, slots: list[tuple[int, int]]) -> SegmentRef:
+    # One that owns nothing may not be empty, or it could not be read at all
+    return msgspec.structs.replace(ref, live=tuple(subtract(ref.live, slots)) or ((0, 0),))
+
+
+def _of_last_epoch(
+    right: Wrong, known_by: Callable[[PartitionMap, PartitionMap], PartitionMap]
+) -> Wrong:
+    """Sites that work with a map made of the last epoch's and this one's."""
+    seen: dict[tuple[str, int], Any] = {}
+
+    def stale(orders: Orders, level: int, number: int, parcels: Any) -> Any:
+        before = seen.get((orders.root, orders.epoch - 1), orders.maps)
+        seen[orders.root, orders.epoch] = orders.maps
+        maps = {home: known_by(before[home], after) for home, after in orders.maps.items()}
+        return right(replace(orders, maps=maps), level, number, parcels)
+
+    return stale
+
+
+class _Greedy(PartitionMap):
+    """A map by which a site still has what it had by the map before."""
+
+    before: PartitionMap
+
+    def owned_by(self, site: int) -> list[tuple[int, int]]:
+        own = np.zeros(self.slots, dtype=bool)
+        for first, end in [*super().owned_by(site), *self.before.owned_by(site)]:
+            own[first:end] = True
+        return ranges_where(own)
+
+
+def _greedy(before: PartitionMap, after: PartitionMap) -> PartitionMap:
+    both = _Greedy(after.sites, after.starts, after.slots, after.cells)
+    object.__setattr__(both, "before", before)
+    return both
+
+
+def _published_early(right: Wrong) -> Wrong:
+    def hasty(self: Checkpoint, orders: Orders, report: Any) -> None:
+        right(self, orders, report)
+        for query, staging in orders.results.items():
+            self._writers[query].publish(Path(staging.folder), orders.epoch)
+
+    return hasty
+
+
+def _published_twice(right: Wrong) -> Wrong:
+    def twice(self: DriverWriter, staged: Path, epoch: int) -> None:
+        if not staged.with_name(f"delivered{staged.name}").exists():
+            parts = [_read(part) for part in sorted(staged.glob("part-*.arrow"))]
+            if parts:
+                self.sink.deliver(pl.concat(parts), epoch)
+        right(self, staged, epoch)
+
+    return twice
+
+
+def _one_too_far(right: Wrong) -> Wrong:
+    def fast(*arguments: Any) -> dict[str, int | None]:
+        return {
+            name: time if time is None or time >= END_OF_TIME else time + 1
+            for name, time in right(*arguments).items()
+        }
+
+    return fast
+
+
+def _without_rows_let_go(right: Wrong) -> Wrong:
+    def forgetful(*arguments: Any) -> Waiting:
+        waiting: Waiting = right(*arguments)
+        return replace(waiting, held=())
+
+    return forgetful
+
+
+def _as_if_never_held(right: Wrong) -> Wrong:
+    def uniform(orders: Orders, home: str, number: int) -> Iterator[Any]:
+        for slots, _ in right(orders, home, number):
+            yield slots, orders.reached[home]
+
+    return uniform
+
+
+def _one_segment_less(right: Wrong) -> Wrong:
+    def careless(self: SiteState, *arguments: Any) -> Any:
+        written, masked = right(self, *arguments)
+        return written[1:], masked
+
+    return careless
+
+
+def _kept_a_little(right: Wrong) -> Wrong:
+    def lenient(*arguments: Any) -> int | None:
+        earliest = right(*arguments)
+        return None if earliest is None else earliest - 1
+
+    return lenient
+
+
+def _one_letter_less(right: Wrong) -> Wrong:
+    def dropping(orders: Orders, kind: str, stream: str, rows: pl.DataFrame, part: str) -> None:
+        right(orders, kind, stream, rows[1:], part)
+
+    return dropping
+
+
+def _one_place_more(right: Wrong) -> Wrong:
+    def doubling(self: Grid, rows: int, side: int, start: int = 0) -> Any:
+        which, cells = right(self, rows, side, start)
+        return np.append(which, which[:1]), np.append(cells, cells[:1])
+
+    return doubling
+
+
+def _one_epoch_older(right: Wrong) -> Wrong:
+    def older(self: Ledger) -> Any:
+        newest = right(self)
+        names = self._names()
+        return self._read(names[-2]) if len(names) > 1 else newest
+
+    return older
+
+
+def _purged_early(right: Wrong) -> Wrong:
+    def eager(*arguments: Any) -> Any:
+        record = right(*arguments)
+        upto = record.watermark
+        if upto is not None:
+            record.segments = [ref for ref in record.segments if ref.max_due > upto + 2]
+        return record
+
+    return eager
+
+
+def _given_twice(right: Wrong) -> Wrong:
+    def again(*arguments: Any) -> Iterator[pl.DataFrame]:
+        for rows in right(*arguments):
+            yield rows
+            yield rows.head(1)
+
+    return again
+
+
+def _offset_of_before(right: Wrong) -> Wrong:
+    def forgetful(self: Checkpoint, *arguments: Any) -> Any:
+        records = right(self, *arguments)
+        for name, record in records.items():
+            record.offset = self.manifest.streams[name].offset
+        return records
+
+    return forgetful
+
+
+def _last_row_less(right: Wrong) -> Wrong:
+    def short(*arguments: Any) -> Any:
+        frame = right(*arguments)
+        return replace(frame, rows=frame.rows[: max(1, frame.rows.height - 1)])
+
+    return short
+
+
+def _nothing(result: Any) -> Callable[[Wrong], Wrong]:
+    """A function that does nothing and gives the same each time."""
+    return lambda right: lambda *arguments, **named: result
+
+
+BUGS = (
+    Bug("move-without-drain", "the new site of a partition lacks what the last epoch wrote",
+        ((Run, "_orders"),), _drained),
+    Bug("map-without-its-state", "rows go by the new map, state is looked for by the old one",
+        ((exchange, "run_site"),), lambda right: _of_last_epoch(right, lambda old, new: old)),
+    Bug("two-owners", "the site that a partition has left goes on with its state there",
+        ((exchange, "run_site"),), lambda right: _of_last_epoch(right, _greedy)),
+    Bug("pin-not-kept", "another number of sites moves what is pinned",
+        ((Pins, "keep"),), lambda right: lambda self, maps, alive: dict(maps)),
+    Bug("lost-site-not-left", "partitions stay on a site that is gone",
+        ((Adaptation, "evacuate"),), _nothing(())),
+    Bug("publish-before-commit", "results are to be seen as soon as the tasks are done",
+        ((Checkpoint, "check_lanes"),), _published_early),
+    Bug("sink-publishes-twice", "a sink hands every epoch over twice",
+        ((DriverWriter, "publish"),), _published_twice),
+    Bug("watermark-one-too-far", "the watermark is one unit ahead",
+        ((site, "advance_watermarks"), (commit, "advance_watermarks")), _one_too_far),
+    Bug("waiting-rows-lost", "rows that waited are not taken in again",
+        ((Steering, "holding"),), _without_rows_let_go),
+    Bug("waiting-rows-late", "slots that waited go on from the watermark of the others",
+        ((site, "_stretches"),), _as_if_never_held),
+    Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
+        ((SiteState, "compact"),), _one_segment_less),
+    Bug("mask-not-applied", "segments that were merged into others go on counting",
+        ((commit, "unmask"),), lambda right: lambda segments, done: list(segments)),
+    Bug("late-row-kept", "a row that is late by one unit counts",
+        ((split, "earliest_on_time"),), _kept_a_little),
+    Bug("dead-letter-dropped", "the first of some late rows is not kept aside",
+        ((split, "keep_rows"),), _one_letter_less),
+    Bug("grid-cell-doubled", "a row of a join without equal keys is in one cell twice",
+        ((Grid, "places"),), _one_place_more),
+    Bug("restored-too-old", "a run goes on from the last manifest but one",
+        ((Ledger, "latest"),), _one_epoch_older),
+    Bug("due-row-purged-early", "state is given back two units before it is due",
+        ((Checkpoint, "_subquery"),), _purged_early),
+    Bug("outer-row-twice", "a row of an outer side that met nothing is given twice",
+        ((SymmetricJoin, "_unmet"),), _given_twice),
+    Bug("offset-not-saved", "the manifest has the offsets of the epoch before",
+        ((Checkpoint, "_streams"),), _offset_of_before),
+    Bug("sub-aggregate-lost", "senders lose the last group that they sub-aggregate",
+        ((outbox.Outbox, "_fewer"),), _last_row_less),
+    Bug("scattered-state-left", "the state of a hot key does not go to its cells",
+        ((SiteState, "scatter"),), _nothing(None)),
+)  # fmt: skip
