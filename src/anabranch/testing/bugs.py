@@ -22,7 +22,7 @@ from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
-from anabranch.sinks.driver import _Delivered
+from anabranch.sinks.driver import DriverWriter, _read
 from anabranch.state.group import SiteState
 from anabranch.state.ledger import Ledger
 from anabranch.state.segment import SegmentRef
@@ -103,17 +103,17 @@ def _published_early(right: Wrong) -> Wrong:
     def hasty(self: Checkpoint, orders: Orders, report: Any) -> None:
         right(self, orders, report)
         for query, staging in orders.results.items():
-            self.sinks[query].publish(Path(staging.folder), orders.epoch)
+            self._writers[query].publish(Path(staging.folder), orders.epoch)
 
     return hasty
 
 
 def _published_twice(right: Wrong) -> Wrong:
-    def twice(self: _Delivered, staged: Path, epoch: int) -> None:
+    def twice(self: DriverWriter, staged: Path, epoch: int) -> None:
         if not staged.with_name(f"delivered{staged.name}").exists():
-            parts = [pl.read_ipc(part) for part in sorted(staged.glob("part-*.arrow"))]
+            parts = [_read(part) for part in sorted(staged.glob("part-*.arrow"))]
             if parts:
-                self.deliver(pl.concat(parts), epoch)
+                self.sink.deliver(pl.concat(parts), epoch)
         right(self, staged, epoch)
 
     return twice
@@ -242,7 +242,7 @@ BUGS = (
     Bug("publish-before-commit", "results are to be seen as soon as the tasks are done",
         ((Checkpoint, "check_lanes"),), _published_early),
     Bug("sink-publishes-twice", "a sink hands every epoch over twice",
-        ((_Delivered, "publish"),), _published_twice),
+        ((DriverWriter, "publish"),), _published_twice),
     Bug("watermark-one-too-far", "the watermark is one unit ahead",
         ((site, "advance_watermarks"), (commit, "advance_watermarks")), _one_too_far),
     Bug("waiting-rows-lost", "rows that waited are not taken in again",

@@ -128,7 +128,7 @@ class Case:
 
     def describe(self) -> str:
         """The case in text; the rows too, if they are few."""
-        lines = [f"{name}: {query.node.signature}" for name, query in self.queries.items()]
+        lines = [f"{name}: {query.node.described()}" for name, query in self.queries.items()]
         for name, frames in self.frames.items():
             heights = [frame.height for frame in frames]
             lines.append(f"stream {name}: rows per epoch {heights}, lateness {self.lateness[name]}")

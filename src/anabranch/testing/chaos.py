@@ -22,6 +22,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SettingsError
+from anabranch.language.graph import Node
 from anabranch.language.join import JOINS
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
@@ -82,7 +83,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     settings = {**trial.settings, **_settings(chooser)}
     legs, burdens = _legs(chooser, case.epochs, sites), _burdens(chooser, case.epochs, staged)
     # Updates tell what an epoch has changed, so they must not come in another one
-    updates = any("update" in query.node.signature for query in case.queries.values())
+    updates = any(_updates(query.node) for query in case.queries.values())
     holding = not updates and chooser.flag(0.35)
     if holding:
         kinds += HOLDING
@@ -91,7 +92,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     chance = chooser.choice([OFTEN, SELDOM])
     always = (rebalance,) if chooser.flag(0.15) else ()
     case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})
-    far = chooser.flag(0.2)
+    far, folders = chooser.flag(0.2), chooser.flag(0.3)
     return case, replace(
         trial,
         legs=legs,
@@ -103,15 +104,20 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
         watchers=(check_invariants, Meddler(seed, kinds, chance, always)),
         stage=Stage(_outages(chooser, case.epochs)) if staged else None,
         far=far,
-        folders=chooser.flag(0.3),
+        folders=folders,
         letters=chooser.flag(0.3),
         quiet=quiet,
         # Moves from afar go on when no rows come, in epochs that the oracle does not know
         silences={} if far and not holding else _silences(chooser, case.epochs),
-        beside=None,
-        rival=_rival(chooser, case.epochs) if chooser.flag(0.2) else None,
+        beside=_moment(chooser, case.epochs) if chooser.flag(0.1) else None,
+        rival=_rival(chooser, case.epochs, folders) if chooser.flag(0.2) else None,
         damage=chooser.integer(0, 2**31) if not far and chooser.flag(0.3) else None,
     )
+
+
+def _updates(node: Node) -> bool:
+    """Whether results are told on every change somewhere in a query."""
+    return getattr(node, "emit", "final") == "update" or any(map(_updates, node.inputs))
 
 
 def recut(chooser: Chooser, case: Case, epochs: int) -> Case:
@@ -189,10 +195,13 @@ def _moment(chooser: Chooser, epochs: int) -> Moment:
     return Moment(chooser.integer(0, epochs - 1), chooser.choice(STEPS))
 
 
-def _rival(chooser: Chooser, epochs: int) -> Rival:
-    """A second driver: refused, however it names the checkpoint, or let in by a deleted lock."""
+def _rival(chooser: Chooser, epochs: int, folders: bool) -> Rival:
+    """A second driver: refused, however it names the checkpoint, or let in by a deleted lock.
+
+    Result folders have locks of their own, which keep it out.
+    """
     when = _moment(chooser, epochs)
-    taking_over = chooser.choice([None, 0, 1, 3])
+    taking_over = None if folders else chooser.choice([None, 0, 1, 3])
     return Rival(when.epoch, when.step, chooser.choice(SPELLINGS), taking_over)
 
 

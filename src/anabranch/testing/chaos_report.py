@@ -17,7 +17,7 @@ FAULTS = (
     "slow site", "loaded site", "stalled site", "small memory", "lost site", "no site at all",
     "quiet stream", "silence", "stop", *(f"crash {step}" for step in STEPS),
     "far checkpoint", "result folders", "dead letters", "rebalance at every step",
-    "two drivers, one refused", "two drivers, one overtaken",
+    "second run of a session", "two drivers, one refused", "two drivers, one overtaken",
     "damage found and named", "damage never read",
 )  # fmt: skip
 """What may happen to a run beside the disturbances."""

@@ -84,11 +84,12 @@ class Course:
         """A session with the streams and queries of the case."""
         session = self._make(sites, self.settings)
         on_late = "dead-letter" if self.trial.letters else "count"
-        rounds = Rounds(self.trial.silences, self.outcome.fired)
+        rounds: dict[str, Rounds] = {}
         for name, frames in self.case.frames.items():
             source = QuietSource(
-                frames, rounds=rounds, quiet=self.trial.quiet.get(name, frozenset())
-            )
+                frames, rounds=rounds, quiet=self.trial.quiet.get(name, frozenset()),
+                silences=self.trial.silences, fired=self.outcome.fired,
+            )  # fmt: skip
             lateness = self.case.clock.length(self.case.lateness[name])
             session.stream(name, source, ordered="time", lateness=lateness, on_late=on_late)
         for name, query in self.case.queries.items():

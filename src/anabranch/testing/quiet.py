@@ -3,11 +3,8 @@
 Frame k of every stream still belongs to the same epoch, so the oracle need not know: to it, a quiet stream
 has an empty frame there.
 
->>> rounds = Rounds({0: 1})
->>> loud, quiet = (QuietSource([pl.DataFrame({"time": [1]})] * 2, rounds=rounds) for _ in range(2))
->>> quiet.quiet = frozenset([0])
->>> for source in (loud, quiet):
-...     source.start(None, available_now=True)
+>>> rounds, frames = Rounds({0: 1}), [pl.DataFrame({"time": [1]})] * 2
+>>> loud, quiet = QuietReader(frames, 0, rounds), QuietReader(frames, 0, rounds, frozenset([0]))
 >>> limits = Limits(1, 1, 1, pieces=1)
 >>> [loud.poll(limits, 0), quiet.poll(limits, 0)]                 # all are silent once
 [None, None]
@@ -28,10 +25,10 @@ from typing import Any
 import polars as pl
 
 from anabranch.language.graph import streams_of
-from anabranch.sources.base import Limits, Offer
+from anabranch.sources.base import Limits, Offer, ReadContext
 from anabranch.testing.cases import Case
 from anabranch.testing.chooser import Chooser
-from anabranch.testing.sources import EpochSource
+from anabranch.testing.sources import EpochReader, EpochSource
 
 
 @dataclass
@@ -51,40 +48,48 @@ class Rounds:
 class QuietSource(EpochSource):
     """Frames in memory, one for each epoch, with none offered for those in `quiet`.
 
-    In every epoch some other stream with the same rounds must offer something, if only an empty frame.
+    In every epoch some other stream with the same rounds must offer something, if only an empty frame. Every
+    run has rounds of its own, told by its checkpoint.
     """
+
+    rounds: dict[str, Rounds] = field(default_factory=dict)
+    quiet: frozenset[int] = frozenset()
+    silences: Mapping[int, int] = field(default_factory=dict)
+    fired: Counter[str] = field(default_factory=Counter)
+
+    def open(self, context: ReadContext) -> QuietReader:
+        rounds = self.rounds.setdefault(str(context.place), Rounds(self.silences, self.fired))
+        rounds.reach(int(context.offset or 0))
+        return QuietReader(self.frames, rounds.done, rounds, self.quiet)
+
+
+@dataclass
+class QuietReader(EpochReader):
+    """What one run has taken of it."""
 
     rounds: Rounds = field(default_factory=Rounds)
     quiet: frozenset[int] = frozenset()
     _polls: int = 0
 
-    def start(self, offset: Any, available_now: bool) -> None:
-        super().start(offset, available_now)
-        self.rounds.reach(self._taken)
-
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:
-        self._follow()
         if self.finished():
             return None
         self._polls += 1
-        if self._polls <= self.rounds.silences.get(self._taken, 0):
+        if self._polls <= self.rounds.silences.get(self.taken, 0):
             self.rounds.fired["silence"] += 1
             return None
-        if self._taken in self.quiet:
+        if self.taken in self.quiet:
             self.rounds.fired["quiet stream"] += 1
             return None
         return super().poll(limits, ordinal)
 
     def finished(self) -> bool:
-        self._follow()
+        if self.taken != self.rounds.done:
+            self.taken, self._polls = self.rounds.done, 0
         return super().finished()
 
     def committed(self, offset: Any) -> None:
         self.rounds.reach(int(offset))
-
-    def _follow(self) -> None:
-        if self._taken != self.rounds.done:
-            self._taken, self._polls = self.rounds.done, 0
 
 
 def draw_quiet(chooser: Chooser, case: Case) -> tuple[Case, dict[str, frozenset[int]]]:

@@ -64,13 +64,13 @@ def check(
     lateness = {name: late * case.clock.factor for name, late in case.lateness.items()}
     oracle = Oracle(case.queries, case.frames, lateness, ended=trial.close, user=USER_SQL)
 
-    def judge(sinks: Mapping[str, MemorySink], by_epoch: bool = trial.by_epoch) -> None:
+    def judge(sinks: Mapping[str, MemorySink]) -> None:
         for query, sink in sinks.items():
-            oracle.check(query, sink.epochs if by_epoch else _rows(case, query, sink))
+            oracle.check(query, sink.epochs if trial.by_epoch else _rows(case, query, sink))
 
     outcome = run_trial(case, trial, make_session, outcome, judge)
     judge(outcome.sinks)
-    judge(outcome.beside, by_epoch=False)
+    judge(outcome.beside)
     late = {name: record.late for name, record in outcome.manifests[-1].streams.items()}
     assert late == oracle.late, f"late rows: got {late}, expected {oracle.late}"
     for name in oracle.late if trial.letters else ():
