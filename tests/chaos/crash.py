@@ -306,7 +306,7 @@ class Crashing:
         assert orphans(self.checkpoint) == set(), self.complaint("segments nobody names")
         stray = [path for path in self.root.rglob("*") if path.name.endswith(".tmp")]
         assert stray == [], self.complaint(f"half-written files are left: {stray}")
-        assert list(self.root.glob("out/*/_*")) + list(self.root.glob("dead/*/*/_*")) == []
+        assert list(self.root.glob("out/*/_epoch=*")) + list(self.root.glob("dead/*/*/_*")) == []
         record = manifests(self.checkpoint)[-1].streams["rows"]
         assert (record.rows, record.late) == (self.truth.rows, len(self.truth.late))
         kept = sorted((self.root / "dead").glob("late/rows/epoch=*/*.parquet"))

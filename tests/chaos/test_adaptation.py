@@ -15,8 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anabranch.cli import app
-from anabranch.errors import RunError
-from anabranch.testing import chaos, workers
+from anabranch.testing import chaos
 from anabranch.testing.chaos import ChaosReport, SeedReport, draw_seed, run_seed, run_seeds
 from anabranch.testing.chaos_report import ENOUGH_SEEDS, KINDS
 from anabranch.testing.disturbances import Meddling
@@ -141,10 +140,11 @@ def test_seeds_run_in_several_processes() -> None:
     assert "0 or more processes" in shown.output
 
 
-def test_a_process_that_dies_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "WORKER", "import sys; sys.stdin.readline()")
-    with pytest.raises(RunError, match="seed 3 of chaos has died"):
-        run_seeds([3], jobs=2)
+def test_a_seed_that_hangs_is_told_as_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chaos, "LONGEST", 0.0)
+    report = run_seeds([3, 4], jobs=2)
+    assert report.failed == [3, 4]
+    assert "no end after 0 s" in str(report.seeds[0].failure)
 
 
 def test_many_seeds_in_which_something_never_comes_are_no_pass() -> None:

@@ -178,7 +178,7 @@ def _not_ahead(
     ahead = times > latest
     if not ahead.any():
         return rows
-    newest = rows[plan.ordered.column][times.arg_max()]
+    newest = rows[plan.ordered.column].max()
     why = (
         f"are further ahead of the clock than max_ahead allows, the furthest at {newest}: they would make "
         "the rows of now late"

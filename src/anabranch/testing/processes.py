@@ -61,16 +61,16 @@ def spread(
         while workers:
             ready = wait([worker.pipe for worker in workers], timeout=1.0)
             for place, worker in enumerate(list(workers)):
-                item = worker.item
-                assert item is not None
+                at = worker.item
+                assert at is not None
                 if worker.pipe in ready:
                     try:
-                        yield item, worker.pipe.recv()
+                        yield at, worker.pipe.recv()
                     except EOFError:
-                        yield item, Lost("the process died")
+                        yield at, Lost("the process died")
                         worker = workers[place] = _again(work, worker)
                 elif time.monotonic() - worker.since > longest:
-                    yield item, Lost(f"no end after {longest:.0f} s")
+                    yield at, Lost(f"no end after {longest:.0f} s")
                     worker = workers[place] = _again(work, worker)
                 else:
                     continue
