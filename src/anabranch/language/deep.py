@@ -20,6 +20,8 @@ MOST_NESTED = 1_000
 """Parentheses within each other that a text may have."""
 CALLS = 150_000
 """Calls within each other on the deep stack: above what that many parentheses need."""
+LARGE = 5_000
+"""Letters of a text that is likely to need the deep stack."""
 STACK_BYTES = 1 << 29
 """Memory is taken only as far as the stack is used."""
 
@@ -29,10 +31,16 @@ _usual = sys.getrecursionlimit()
 _here = threading.local()
 
 
-def deeply(work: Callable[[], T], what: str, error: type[AnabranchError] = LanguageError) -> T:
-    """What `work` returns, on a deep stack if it needs one; it must not mind to be begun twice."""
+def deeply(
+    work: Callable[[], T], what: str, error: type[AnabranchError] = LanguageError, size: int = 0
+) -> T:
+    """What `work` returns, on a deep stack if it needs one; it must not mind to be begun twice.
+
+    `size` is that of the text it reads, if any: a large one is not tried on the usual stack first.
+    """
     try:
-        return work()
+        if size < LARGE or getattr(_here, "deep", False):
+            return work()
     except RecursionError as fault:
         if getattr(_here, "deep", False):
             raise _too_deep(what, error) from fault

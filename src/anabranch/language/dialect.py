@@ -132,6 +132,8 @@ class StatementDialect(TextDialect):
             return self.expression(exp.Group(expressions=self._parse_csv(self._parse_expression)))
 
 
+BEGINNING = 500
+"""Letters in which the first word of a text is looked for."""
 _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
@@ -183,8 +185,14 @@ def offset_of(tree: exp.Expr) -> int | None:
 
 def first_word(scope: Scope) -> str:
     """The word a text begins with, comments aside, in capitals."""
+    dialect = StatementDialect()
+    # Of a long text the beginning is enough, unless it ends in the midst of a comment or a quote
+    with contextlib.suppress(SqlglotError):
+        found = dialect.tokenize(scope.text[:BEGINNING])
+        if len(found) > 1:
+            return str(found[0].text).upper()
     try:
-        found = StatementDialect().tokenize(scope.text)
+        found = dialect.tokenize(scope.text)
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
     return str(found[0].text).upper() if found else ""

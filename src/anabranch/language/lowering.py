@@ -77,12 +77,40 @@ def kind_of(expression: Expression, schema: Mapping[str, pl.DataType], kinds: Ki
         waiting.pop()
         if id(part) in kinds:
             continue
-        typed = _lowered(part, schema, {id(inner): kinds[id(inner)][1] for inner in below})
-        if not typed.is_constant:
-            # Only its type matters: expressions of Polars that grow to any depth are not made
-            typed = Typed(pl.col("#"), typed.kind)
+        arguments = [kinds[id(inner)][1] for inner in below]
+        shape = _shape(part, arguments)
+        typed = _SEEN.get(shape) if shape else None
+        if typed is None:
+            typed = _lowered(part, schema, dict(zip(map(id, below), arguments, strict=True)))
+            if not typed.is_constant:
+                # Only its type matters: expressions of Polars that grow to any depth are not made
+                typed = Typed(pl.col("#"), typed.kind)
+            if shape and len(_SEEN) < MOST_SEEN:
+                _SEEN[shape] = typed
         kinds[id(part)] = part, typed
     return kinds[id(expression)][1].kind
+
+
+_BY_TYPES = COMPARISONS | {"&", "|", "not", "+", "-", "*"}
+"""Functions the type of whose values, and whether they have any, is told by the types of the arguments."""
+_SEEN: dict[tuple[Any, ...], Typed] = {}
+MOST_SEEN = 4_096
+
+
+def _shape(part: Expression, arguments: Sequence[Typed]) -> tuple[Any, ...] | None:
+    """What the type of a call depends on, if that is not more than the types of its arguments."""
+    if not isinstance(part, Call) or part.function not in _BY_TYPES:
+        return None
+    constant = [argument.is_constant for argument in arguments]
+    if all(constant) or any(
+        argument.kind.is_decimal() or argument.is_written for argument in arguments
+    ):
+        return None
+    kinds = (
+        (argument.kind, type(argument.value) if known else None)
+        for argument, known in zip(arguments, constant, strict=True)
+    )
+    return (part.function, *kinds)
 
 
 def _lowered(

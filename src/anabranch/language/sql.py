@@ -40,7 +40,7 @@ def read_query(
     text: str, known: Mapping[str, Query], name: str = "query", emit: str = "final"
 ) -> Query:
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
-    return deeply(lambda: _read(text, known, name, emit), f"Query '{name}'")
+    return deeply(lambda: _read(text, known, name, emit), f"Query '{name}'", size=len(text))
 
 
 def _read(text: str, known: Mapping[str, Query], name: str, emit: str) -> Query:

@@ -64,7 +64,7 @@ def read_expression(
             raise scope.error(f"a name ('{tree.alias}') has no use here.", tree.args["alias"])
         return translate(tree, scope)
 
-    return deeply(read, where)
+    return deeply(read, where, size=len(text))
 
 
 def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expression") -> Named:
@@ -76,7 +76,7 @@ def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expre
         expression = translate(tree, scope)
         return Named(name or str(expression), expression)
 
-    return deeply(read, where)
+    return deeply(read, where, size=len(text))
 
 
 _ELSEWHERE: dict[type[exp.Expr], str] = {

@@ -32,7 +32,7 @@ def read_aggregate(
         call = translate_aggregate(tree, scope)
         return call.alias(name) if name else call
 
-    return deeply(read, where)
+    return deeply(read, where, size=len(text))
 
 
 def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
