@@ -220,6 +220,8 @@ class EpochReport(msgspec.Struct):
 
     splits: list[SplitReport] = msgspec.field(default_factory=list)
     sites: list[SiteReport] = msgspec.field(default_factory=list)
+    seconds: float = 0.0
+    """How long all tasks together took, as the driver saw it."""
 
     def parts(self) -> list[SplitReport | SiteReport]:
         return [*self.splits, *self.sites]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 import msgspec
@@ -40,6 +41,12 @@ class Twin:
         return self._splits
 
     def run(self, orders: Orders) -> EpochReport:
+        began = time.perf_counter()
+        report = self._run(orders)
+        report.seconds = time.perf_counter() - began
+        return report
+
+    def _run(self, orders: Orders) -> EpochReport:
         rows = [list(run_split(orders, task)) for task in range(len(orders.pieces))]
         if orders.plan.levels == 0:
             return gather_splits([parcels[0] for parcels in rows])

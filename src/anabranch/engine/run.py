@@ -332,9 +332,7 @@ class Run(Controls):
         self._checkpoint.clear()
         with self._steering.changing:
             self._steering.allot(self._checkpoint.manifest)
-            self._steering.adapt(
-                orders, report, time.monotonic() - polled, self._checkpoint.manifest
-            )
+            self._steering.adapt(orders, report, report.seconds, self._checkpoint.manifest)
             adaptation = self._steering.adaptation.describe(self._checkpoint.manifest)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times, adaptation)

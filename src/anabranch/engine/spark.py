@@ -13,6 +13,7 @@ import functools
 import gc
 import pickle
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -58,6 +59,12 @@ class SparkExchange:
         return self._splits
 
     def run(self, orders: Orders) -> EpochReport:
+        began = time.perf_counter()
+        report = self._run(orders)
+        report.seconds = time.perf_counter() - began
+        return report
+
+    def _run(self, orders: Orders) -> EpochReport:
         ready_workers(self._context)
         tasks = len(orders.pieces)
         shared = self._context.broadcast(_Portable(orders))

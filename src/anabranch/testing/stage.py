@@ -22,8 +22,7 @@ from anabranch.session import Session
 from anabranch.settings import Settings
 
 ROW_SECONDS = 0.01
-"""What a row takes on a site that nothing weighs on: much more than a row here really takes, so that what the
-controller reads from the clock itself makes no difference."""
+"""What a row takes on a site that nothing weighs on."""
 TASK_SECONDS = 0.002
 """What a subquery takes without any rows."""
 SessionMaker = Callable[[int, Settings], Session]
@@ -73,6 +72,10 @@ class StagedTwin(Twin):
             for done in part.subqueries.values():
                 done.seconds = burden.takes(done.rows_in, TASK_SECONDS + ROW_SECONDS * done.rows_in)
                 part.seconds += done.seconds
+        levels = {part.level for part in report.sites}
+        report.seconds = sum(
+            max(part.seconds for part in report.sites if part.level == level) for level in levels
+        )
         for burden in orders.burdens.values():
             self._stage.fired["slow site"] += burden.seconds_per_row > 0
             self._stage.fired["loaded site"] += burden.slowdown > 1
