@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import polars as pl
 
@@ -76,6 +76,8 @@ class Session:
         sites: int | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
+        if spark is not None and not hasattr(spark, "sparkContext"):
+            raise SettingsError(f"Expected a SparkSession or None for spark, got {spark!r}.")
         self.spark = spark
         parallelism = spark.sparkContext.defaultParallelism if spark else 2
         self.sites = sites if sites is not None else parallelism
@@ -171,8 +173,12 @@ class Session:
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
-            assert source is not None
-            made = source
+            if not hasattr(source, "schema") or not hasattr(source, "open"):
+                raise SourceError(
+                    f"Stream '{name}': expected a streaming DataFrame or a source, got {source!r}. "
+                    "Files are given with path=."
+                )
+            made = cast(Source, source)
         for reserved in (column for column in made.schema if column.startswith("__")):
             raise SourceError(f"Stream '{name}': the column name '{reserved}' is reserved (`__`).")
         require_types(name, made.schema)

@@ -31,11 +31,7 @@ def only_ours(work: Callable[[], object]) -> None:
         work()
 
 
-FUNCTIONS = [
-    name
-    for name in anabranch.__all__
-    if name.islower() and name not in ("call", "lit", "when", "col")
-]
+FUNCTIONS = [name for name in anabranch.__all__ if name.islower()]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -50,6 +46,74 @@ def test_queries_refuse_nonsense(name: str) -> None:
     query = session().from_stream("t")
     for value in NONSENSE:
         only_ours(lambda value=value: getattr(query, name)(value))  # type: ignore[misc]
+
+
+TAKING = {
+    "on": lambda q, v: q.join(q, on=v),
+    "how": lambda q, v: q.join(q, on="len", how=v),
+    "rows of a join": lambda q, v: q.join(q, on="len", rows=v),
+    "suffix": lambda q, v: q.join(q, on="len", suffix=v),
+    "condition": lambda q, v: q.join(q, on="len", where=v),
+    "aggregate": lambda q, v: q.group_by("time").agg(v),
+    "emit": lambda q, v: q.group_by("time").agg(count(), emit=v),
+    "history": lambda q, v: q.history(v, rows=3).agg(count()),
+    "rows of a history": lambda q, v: q.history("len", rows=v).agg(count()),
+    "alias": lambda q, v: q.select(col("len").alias(v)),
+    "cast": lambda q, v: q.select(col("len").cast(v)),
+    "operand": lambda q, v: q.select((col("len") + v).alias("z")),
+    "compared": lambda q, v: q.where(col("len") == v),
+    "is_in": lambda q, v: q.where(col("len").is_in(v)),
+    "call": lambda q, v: q.select(anabranch.call("abs", v).alias("z")),
+    "case": lambda q, v: q.select(anabranch.when((col("len") > 1, v)).alias("z")),
+}
+
+
+@pytest.mark.parametrize("name", TAKING)
+def test_arguments_of_queries_refuse_nonsense(name: str) -> None:
+    query = session().from_stream("t")
+    for value in NONSENSE:
+        only_ours(lambda value=value: TAKING[name](query, value))  # type: ignore[misc]
+
+
+def test_sessions_and_sources_refuse_nonsense() -> None:
+    for value in NONSENSE:
+        only_ours(lambda value=value: Session(value))  # type: ignore[misc]
+        only_ours(lambda value=value: Session(None, value))  # type: ignore[misc]
+        only_ours(lambda value=value: Session(None, 2, value))  # type: ignore[misc]
+        only_ours(lambda value=value: session().stream("s", value, ordered="time"))  # type: ignore[misc]
+        only_ours(lambda value=value: session().permit(value))  # type: ignore[misc]
+        only_ours(lambda value=value: session().permit({"t": value}))  # type: ignore[misc]
+
+
+HANDS = {
+    "move": lambda run, v: run.move("q@1", v, 1),
+    "move of": lambda run, v: run.move(v, 0, 1),
+    "move to": lambda run, v: run.move("q@1", 0, v),
+    "pin": lambda run, v: run.pin("q@1", v, 0),
+    "unpin": lambda run, v: run.unpin(v, 0),
+    "pause": lambda run, v: run.pause(v, 0),
+    "resume": lambda run, v: run.resume("q@1", v),
+    "release": lambda run, v: run.release(v),
+    "set_sites": lambda run, v: run.set_sites(v),
+    "partition_map": lambda run, v: run.partition_map(v),
+    "repartition": lambda run, v: run.repartition("q@1", v),
+    "results": lambda run, v: run.results(v),
+    "await_termination": lambda run, v: run.await_termination(v),
+}
+
+
+def test_the_hands_on_a_run_refuse_nonsense() -> None:
+    made = session()
+    made.query("q", "SELECT tb, COUNT(*) AS n FROM t GROUP BY time/60 AS tb")
+    run = made.start(sinks={"q": "memory"}, trigger="continuous")
+    for name, hand in HANDS.items():
+        for value in NONSENSE:
+            forever = value is None or (isinstance(value, float | int) and value > 10)
+            forever = forever and name == "await_termination"
+            if not forever:
+                only_ours(lambda hand=hand, value=value: hand(run, value))  # type: ignore[misc]
+    run.stop()
+    assert run.exception() is None
 
 
 @pytest.mark.parametrize(

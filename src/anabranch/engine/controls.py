@@ -45,7 +45,7 @@ class Controls:
 
     def partition_map(self, subquery: str) -> PartitionMap:
         """The sites of a subquery's partitions, as they are in the next epoch."""
-        if subquery not in self.plan.subqueries:
+        if str(subquery) not in self.plan.subqueries:
             raise RunError(
                 f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
             )
@@ -58,6 +58,10 @@ class Controls:
         """
         with self._changing():
             known = self.partition_map(subquery)
+            if not isinstance(partition_map, PartitionMap):
+                raise RunError(
+                    f"Expected a map as run.partition_map('{subquery}') gives it, got {partition_map!r}."
+                )
             home = self.plan.subqueries[subquery].home
             alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
             numbers = [whole("site", site) for site in partition_map.sites]
@@ -166,7 +170,7 @@ class Controls:
         """Lets a pinned partition move again."""
         with self._changing():
             self.partition_map(subquery)
-            subject = (self.plan.subqueries[subquery].home, partition)
+            subject = (self.plan.subqueries[subquery].home, whole("partition", partition))
             if self._steering.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
@@ -195,7 +199,7 @@ class Controls:
         """Lets the rows of a paused partition go."""
         with self._changing():
             self.partition_map(subquery)
-            subject = (self.plan.subqueries[subquery].home, partition)
+            subject = (self.plan.subqueries[subquery].home, whole("partition", partition))
             if subject not in self._steering.adaptation.buffer.stopped:
                 raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
             self._steering.adaptation.buffer.stopped.discard(subject)
@@ -251,6 +255,8 @@ class Controls:
 def whole(what: str, value: Any) -> int:
     """The value, if it is a whole number."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return operator.index(value)
     except TypeError as error:
         raise RunError(f"Expected a whole number for {what}, got {value!r}.") from error

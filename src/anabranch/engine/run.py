@@ -116,6 +116,8 @@ class Run(Controls):
 
         Ctrl-C ends the run after the epoch under way before it is raised.
         """
+        if timeout is not None and not isinstance(timeout, (int, float)):
+            raise RunError(f"Expected a number of seconds to wait, or None, got {timeout!r}.")
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
             # In short steps: with some libraries loaded, Ctrl-C does not interrupt a wait
@@ -157,7 +159,7 @@ class Run(Controls):
 
     def results(self, query: str) -> pl.DataFrame:
         """What a memory sink has received so far."""
-        sink = self._checkpoint.sinks.get(query)
+        sink = self._checkpoint.sinks.get(str(query))
         if not isinstance(sink, MemorySink):
             raise RunError(f"Query '{query}' has no memory sink; its results are elsewhere.")
         rows = sink.rows()

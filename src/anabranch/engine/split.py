@@ -178,10 +178,10 @@ def _not_ahead(
     ahead = times > latest
     if not ahead.any():
         return rows
-    newest = rows[plan.ordered.column].max()
+    shown = rows.filter(ahead)[plan.ordered.column].cast(pl.String)[0]
     why = (
-        f"are further ahead of the clock than max_ahead allows, the furthest at {newest}: they would make "
-        "the rows of now late"
+        f"are further ahead of the clock than max_ahead allows, as {shown} is: they would make the rows of "
+        "now late"
     )
     return _put_aside(orders, plan, piece, rows, ahead, why, f"ahead-{first_row}", seen)
 

@@ -37,6 +37,8 @@ from anabranch.language.tree import (
 
 def call(function: str, *arguments: Any) -> Expression:
     """A named scalar function, e.g. call("upper", col("name")); `FUNCTIONS` lists them."""
+    if not isinstance(function, str):
+        raise LanguageError(f"call() takes the name of a function as a text, not {function!r}.")
     name = ALIASES.get(function, function)
     if name not in FUNCTIONS and name not in SHORTHANDS:
         known = {*FUNCTIONS, *SHORTHANDS, *ALIASES}

@@ -46,6 +46,8 @@ class Expression:
     __hash__ = object.__hash__
 
     def alias(self, name: str) -> Named:
+        if not isinstance(name, str):
+            raise LanguageError(f"alias() takes a name as a text, not {name!r}.")
         return Named(name, self)
 
     def cast(self, type_name: str) -> Expression:
@@ -66,7 +68,9 @@ class Expression:
         return Call("is_not_null", (self,))
 
     def is_in(self, values: list[Scalar]) -> Expression:
-        return Call("in", (self, *(Literal(value) for value in values)))
+        if not isinstance(values, (list, tuple, set, frozenset, range)):
+            raise LanguageError(f"is_in() takes a list of values, not {values!r}.")
+        return Call("in", (self, *(lift(value) for value in values)))
 
     def is_distinct_from(self, other: Any) -> Expression:
         """Not equal, with NULL as a value like others: never NULL itself."""
@@ -335,7 +339,11 @@ def col(name: str) -> Column:
 
 def lit(value: Scalar) -> Literal:
     """A constant as an expression."""
-    return Literal(value)
+    if isinstance(value, Expression):
+        raise LanguageError(f"lit() takes a constant; '{value}' is an expression already.")
+    lifted = lift(value)
+    assert isinstance(lifted, Literal)
+    return lifted
 
 
 def lift(value: Any) -> Expression:
@@ -346,6 +354,10 @@ def lift(value: Any) -> Expression:
         raise LanguageError(
             f"'{value}' already has a name: use alias() on the outermost expression."
         )
+    if not isinstance(value, Scalar):
+        raise LanguageError(
+            f"Expected an expression or a constant (a number, text, truth value or time), got {value!r}."
+        )
     return Literal(value)
 
 
@@ -355,9 +367,11 @@ def when(*cases: tuple[Expression, Any], otherwise: Any = None) -> Expression:
     >>> print(when((col("len") > 1000, "big"), otherwise="small"))
     CASE WHEN len > 1000 THEN 'big' ELSE 'small' END
     """
-    if not cases:
-        raise LanguageError("when() needs at least one (condition, value) pair.")
-    flat = [part for condition, value in cases for part in (condition, lift(value))]
+    given: tuple[Any, ...] = cases
+    pairs = [case for case in given if isinstance(case, tuple) and len(case) == 2]
+    if not given or len(pairs) < len(given):
+        raise LanguageError("when() takes (condition, value) pairs, at least one of them.")
+    flat = [lift(part) for pair in pairs for part in pair]
     return Call("case", (*flat, lift(otherwise)))
 
 
@@ -370,6 +384,8 @@ COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
 def _known_type(name: str) -> str:
+    if not isinstance(name, str):
+        raise LanguageError(f"A cast takes the name of a type as a text, not {name!r}.")
     kind = type_named(name)
     if kind is None:
         raise LanguageError(f"There is no type '{name}' to cast to.{suggest_type(name)}")

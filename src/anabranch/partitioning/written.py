@@ -36,6 +36,10 @@ def _read_together(
                 f"permit() takes a list of expressions for stream '{name}', not the text "
                 f"'{terms}': {{'{name}': ['{terms}']}}."
             )
+        if not isinstance(terms, Sequence):
+            raise PlanningError(
+                f"permit() takes a list of expressions for stream '{name}', not {terms!r}."
+            )
     if len({len(terms) for terms in some.values()}) > 1:
         raise PlanningError(
             "Streams that are permitted together must have equally many terms: the first of each "
