@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -200,3 +201,22 @@ def test_a_flipped_bit_in_a_landed_batch_is_found_and_named(
 
     message = stage.refused(StateError, session, on_step=flip)
     assert f"have landed in '{flipped[0]}' cannot be read: its checksum" in message
+
+
+def test_a_query_of_spark_that_began_anew_is_refused(tmp_path: Path, spark: SparkSession) -> None:
+    """Its batches have the numbers of others, which were consumed: they would be passed over."""
+    stage = Stage(tmp_path, spark=spark)
+
+    def session() -> Session:
+        made = Session(spark, 2, {"fsync": False})
+        frame = spark.readStream.schema("time long, k string, v long").parquet(str(stage.input))
+        made.query("sums", sums(made.stream("rows", frame, ordered="time")))
+        return made
+
+    stage.write(0)
+    stage.run(session())
+    shutil.rmtree(stage.checkpoint / "landing" / "rows" / "_spark")
+    stage.write(1)
+    message = stage.refused(SourceError, session())
+    assert "has consumed batches up to 0" in message
+    assert "is gone" in message

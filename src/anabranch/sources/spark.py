@@ -3,12 +3,14 @@
 A Structured Streaming query of its own writes each batch into the checkpoint (`landing/<stream>/`), and
 the epochs take the landed batches like files. Landing a batch is idempotent by its number, and the
 number of the last one consumed is the offset in the manifest; so a batch that Spark replays after a
-crash is landed at most once more and consumed exactly once. Landing goes on while an epoch runs, a few
-batches ahead.
+crash is landed at most once more and consumed exactly once. The numbers are those of one query of Spark,
+so its id is part of the offset: a query that begins anew would bring other rows under old numbers.
+Landing goes on while an epoch runs, a few batches ahead.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import threading
@@ -80,12 +82,14 @@ class DataFrameReader:
         self._private = source.private
         self._folder = context.place.scratch / "landing" / source.stream
         self._schema = pl.Schema({name: source.schema[name] for name in context.columns})
-        self._consumed = -1 if context.offset is None else int(context.offset)
+        self._consumed = -1 if context.offset is None else int(context.offset["batch"])
         self._available_now = context.available_now
         self._room = threading.Condition()
         self._stopped = False
         # Spark makes its files as it likes, so the folder around them is what nobody else can enter
         make_folder(self._folder / "_spark", self._private, self._fsync)
+        if context.offset is not None:
+            self._require(context.offset["query"])
         self._clear()
         for leftover in self._folder.glob("_landing-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -98,6 +102,20 @@ class DataFrameReader:
         if context.available_now:
             writer = writer.trigger(availableNow=True)
         self._query = writer.start()
+
+    def _require(self, query: str) -> None:
+        """Refuses another query of Spark than the one whose batches were consumed."""
+        try:
+            known = json.loads((self._folder / "_spark" / "metadata").read_text())["id"]
+        except (OSError, ValueError, KeyError):
+            known = "gone"
+        if known != query:
+            raise SourceError(
+                f"Stream '{self.stream}': the checkpoint has consumed batches up to {self._consumed} of "
+                f"Spark's query {query}, but the one in '{self._folder / '_spark'}' is {known}. It would "
+                "bring its rows anew under numbers that were consumed, and they would be lost. Restore that "
+                "folder together with the checkpoint, or start with a new checkpoint."
+            )
 
     def _land(self, batch: DataFrame, number: int) -> None:
         """Writes one batch as Arrow files; does nothing if it has already landed."""
@@ -125,6 +143,12 @@ class DataFrameReader:
         rows = 0
         last = None
         landed = self._landed()
+        if landed and landed[0] != self._consumed + 1:
+            raise SourceError(
+                f"Stream '{self.stream}': batch {self._consumed + 1} should come next, but batch {landed[0]} "
+                f"is the first in '{self._folder}'. Was the folder changed by hand? Restore it together with "
+                "the checkpoint, or start with a new checkpoint."
+            )
         for number in landed:
             place = self._batch(number)
             files = read_sealed(Place(place), INDEX, "The list of what has landed")["files"]
@@ -140,7 +164,8 @@ class DataFrameReader:
         if last is None:
             return None
         backlog = sum(number > last for number in landed)
-        return Offer(tuple(pieces), last, ordinal + len(pieces), backlog)
+        offset = {"batch": last, "query": str(self._query.id)}
+        return Offer(tuple(pieces), offset, ordinal + len(pieces), backlog)
 
     def finished(self) -> bool:
         over = self._available_now and not self._query.isActive
@@ -150,7 +175,7 @@ class DataFrameReader:
 
     def committed(self, offset: Any) -> None:
         with self._room:
-            self._consumed = int(offset)
+            self._consumed = int(offset["batch"])
             self._clear()
             self._room.notify_all()
 
