@@ -70,9 +70,10 @@ def test_terms_that_only_filtered_rows_have() -> None:
 
 def test_rows_without_a_time(tmp_path: Path) -> None:
     rows = pl.DataFrame({"time": [1, None, 30, 61], "x": [1, 1, 2, 2]})
-    rows.write_parquet(tmp_path / "1.parquet")
+    (tmp_path / "in").mkdir()
+    rows.write_parquet(tmp_path / "in" / "1.parquet")
     here = Session.in_process(2)
-    here.stream("s", path=tmp_path, ordered="time", on_bad="dead-letter")
+    here.stream("s", path=tmp_path / "in", ordered="time", on_bad="dead-letter")
     here.query("q", "SELECT x, COUNT(*) AS c FROM s GROUP BY HOP(time, 60, 30), x")
     assert results(here, "q", dead_letter=tmp_path / "dead")
 
