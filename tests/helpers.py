@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from anabranch import Query, Session, col, count, sum_
 from anabranch.engine.run import Run
@@ -40,6 +41,12 @@ SCHEMA = pl.Schema({"time": pl.Int64(), "k": pl.String(), "v": pl.Int64()})
 SUMS = "SELECT time // 10 AS tb, k, COUNT(*) AS n, SUM(v) AS total FROM rows GROUP BY ALL"
 
 Rows = list[tuple[Any, ...]]
+
+
+def examples(number: int) -> settings:
+    """So many examples in `make test-all`, about half of them in `make test`."""
+    whole = settings.get_current_profile_name() == "random"
+    return settings(max_examples=number if whole else max(1, number * 45 // 100))
 
 
 def sample(number: int, rows: int = 40) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from anabranch import (
@@ -61,6 +61,7 @@ from anabranch.testing.cases import (
 from anabranch.testing.oracle import EpochSource, Oracle, assert_same_rows
 from anabranch.testing.queries import QueryMaker
 from anabranch.testing.trial import Leg, Outcome, Trial, check, draw_trial
+from helpers import examples
 
 T = TypeVar("T")
 
@@ -80,10 +81,6 @@ class Drawn:
 
     def flag(self, chance: float = 0.5) -> bool:
         return self.integer(0, 99) >= 100 * (1 - chance)
-
-
-def examples(number: int) -> Any:
-    return settings(max_examples=number)
 
 
 def run(case: Case, trial: Trial) -> Outcome:

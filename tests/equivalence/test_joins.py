@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_aggregates import Drawn, examples, run
+from test_aggregates import Drawn, run
 
 from anabranch import call, col, count, sum_
 from anabranch.language.builder import Query
@@ -40,6 +40,7 @@ from anabranch.testing.chooser import Clock
 from anabranch.testing.joins import SHAPES, JoinMaker, draw_join_case
 from anabranch.testing.queries import QueryMaker
 from anabranch.testing.trial import Leg, Outcome, Trial, check, draw_trial
+from helpers import examples
 
 SITES = (1, 2, 4, 7)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import polars as pl
-from hypothesis import given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from anabranch import Session
@@ -25,6 +25,7 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.routing.hashing import hash_columns
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.sources import EpochSource
+from helpers import examples
 
 EXAMPLES = 300
 COLUMNS = ("srcIP", "destIP", "port", "len")
@@ -146,7 +147,7 @@ def packets(seed: int, rows: int) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=EXAMPLES)
+@examples(EXAMPLES)
 @given(
     made=query_sets(),
     seed=st.integers(0, 1000),

@@ -217,7 +217,7 @@ class TestGivingUp:
         )  # fmt: skip
 
     def buffer(self) -> tuple[SkewBuffer, Any]:
-        plan = SimpleNamespace(homes=[], subqueries={})
+        plan = SimpleNamespace(homes=[], subqueries={}, in_step=[])
         record = SimpleNamespace(
             rows_received=300, bytes_received=3_000, map=lambda: even_map(3, 3)
         )

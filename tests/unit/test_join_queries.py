@@ -371,6 +371,6 @@ def test_refused_by_the_builder() -> None:
         TCP.join(DNS, on="srcPI")
     with pytest.raises(LanguageError, match="expected a condition"):
         TCP.join(DNS, on="srcIP", where=col("len") + 1)
-    with pytest.raises(LanguageError, match="takes another query, not str"):
+    with pytest.raises(LanguageError, match="other is 'dns'; expected a Query"):
         TCP.join("dns", on="srcIP")  # type: ignore[arg-type]
     assert TCP.join(DNS, on=[("time", col("at") + 1)]).where(col("ts") > dt.datetime(2026, 1, 1))

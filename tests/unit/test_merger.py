@@ -241,7 +241,7 @@ def wait(condition: Callable[[], bool], seconds: float = 30.0) -> bool:
     ("one", "two", "released"),
     [
         # Never had a row; falls behind; and all fall silent at once, the one behind holds up nobody
-        ([[10, 30], [20, 40]], [[]], [10, 20, 30]),
+        ([[10, 30], [32, 40]], [[]], [10, 30, 32]),
         ([[10], [30, 20], [40]], [[5]], [5, 10, 20, 30]),
         ([[10, 30, 20]], [[5]], [5, 10, 20]),
     ],

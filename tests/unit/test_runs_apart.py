@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
 import threading
 from pathlib import Path
@@ -328,20 +329,17 @@ def test_a_run_that_a_library_ends_by_panic_says_so(stage: Stage) -> None:
         stage.run(on_step=panic)
 
 
-@pytest.mark.parametrize(("sql", "format", "words"), [
-    ("SELECT time, l FROM s", "csv", "column 'l' is List(Int64), and a field holds one value"),
-    ("SELECT time, f FROM s", "json", "column 'f' is List(Float64), and within lists"),
-])  # fmt: skip
+@pytest.mark.parametrize("format", ["csv", "json"])
 def test_a_type_that_a_format_cannot_hold_is_refused_at_the_start(
-    tmp_path: Path, sql: str, format: str, words: str
+    tmp_path: Path, format: str
 ) -> None:
-    rows = pl.DataFrame({"time": [1], "l": [[1, 2]], "f": [[1.5]]})
+    rows = pl.DataFrame({"time": [dt.datetime(2026, 1, 1)]})
     rows.write_parquet(tmp_path / "in.parquet")
     session = Session.in_process(1, {"fsync": False})
     session.stream("s", path=tmp_path / "in.parquet", ordered="time")
-    session.query("q", sql)
+    session.query("q", "SELECT time, time - time AS d FROM s")
     with pytest.raises(SettingsError, match="The sink of 'q' cannot be written as") as caught:
         session.start(sinks={"q": {"path": tmp_path / "out", "format": format}})
-    assert words in str(caught.value)
+    assert "column 'd' is Duration" in str(caught.value)
     assert "parquet or arrow" in str(caught.value)
     assert not (tmp_path / "out").exists()

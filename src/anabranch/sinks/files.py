@@ -28,7 +28,6 @@ from anabranch.sinks.staging import (
     reveal,
     visible_epoch,
 )
-from anabranch.sources.text_values import unwritable
 
 
 @dataclass(frozen=True)
@@ -57,11 +56,10 @@ class FileSink:
         if self.format not in ("csv", "json"):
             return
         for name, kind in schema.items():
-            reason = unwritable(kind, self.format)
-            if reason is not None:
+            if isinstance(kind, pl.Duration):
                 raise SettingsError(
-                    f"{what} cannot be written as {self.format}: column '{name}' is {kind}, and {reason}. "
-                    "Use parquet or arrow, or leave the column out."
+                    f"{what} cannot be written as {self.format}: column '{name}' is {kind}, which has no "
+                    "text of its own. Use parquet or arrow, or take its EPOCH."
                 )
 
     def describe(self) -> str:

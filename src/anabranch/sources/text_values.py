@@ -15,32 +15,12 @@ from __future__ import annotations
 
 import datetime as dt
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
 """The years that texts of four digits can tell."""
-PLAIN = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
-"""Types of which JSON may have lists and structs: their values are the same wherever they stand."""
-
-
-def unwritable(kind: pl.DataType, format: str) -> str | None:
-    """Why a text format cannot hold a type, if it cannot."""
-    inner: list[Any] = []
-    if isinstance(kind, pl.Struct):
-        inner = [field.dtype for field in kind.fields]
-    elif isinstance(kind, (pl.List, pl.Array)):
-        inner = [kind.inner]
-    elif isinstance(kind, (pl.Duration, pl.Object)):
-        return "it has no text of its own"
-    if inner and format == "csv":
-        return "a field holds one value"
-    plain = (part.is_nested() or part.is_integer() or isinstance(part, PLAIN) for part in inner)
-    if not all(plain) or any(unwritable(part, format) for part in inner):
-        return "within lists and structs only integers, texts and booleans stand for themselves"
-    return None
 
 
 def write_csv(rows: pl.DataFrame, path: Path) -> None:
