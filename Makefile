@@ -15,9 +15,12 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 
 # More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
-# Tests run in as many processes as there are cores; those that share a Spark session stay together.
-PYTEST = $(WITH_JAVA) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadgroup
+# Tests run in as many processes as there are cores; those that share a Spark session stay together. They
+# write and flush many small files: in memory, where that has room for them.
+PYTEST = $(WITH_JAVA) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadgroup
 JOBS ?= auto
+SHM_KB := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -1)
+ROOM ?= $(shell [ "0$(SHM_KB)" -gt 4000000 ] && [ -w /dev/shm ] && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
 .PHONY: help setup java demo test test-all check bench figures docs clean
 
