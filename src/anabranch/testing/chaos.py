@@ -92,7 +92,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     chance = chooser.choice([OFTEN, SELDOM])
     always = (rebalance,) if chooser.flag(0.15) else ()
     case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})
-    far, folders = chooser.flag(0.2), chooser.flag(0.3)
+    far, folders, letters = chooser.flag(0.2), chooser.flag(0.3), chooser.flag(0.3)
     return case, replace(
         trial,
         legs=legs,
@@ -105,12 +105,12 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
         stage=Stage(_outages(chooser, case.epochs)) if staged else None,
         far=far,
         folders=folders,
-        letters=chooser.flag(0.3),
+        letters=letters,
         quiet=quiet,
         # Moves from afar go on when no rows come, in epochs that the oracle does not know
         silences={} if far and not holding else _silences(chooser, case.epochs),
         beside=_moment(chooser, case.epochs) if chooser.flag(0.1) else None,
-        rival=_rival(chooser, case.epochs, folders) if chooser.flag(0.2) else None,
+        rival=_rival(chooser, case.epochs, folders, letters) if chooser.flag(0.2) else None,
         damage=chooser.integer(0, 2**31) if not far and chooser.flag(0.3) else None,
     )
 
@@ -195,13 +195,15 @@ def _moment(chooser: Chooser, epochs: int) -> Moment:
     return Moment(chooser.integer(0, epochs - 1), chooser.choice(STEPS))
 
 
-def _rival(chooser: Chooser, epochs: int, folders: bool) -> Rival:
+def _rival(chooser: Chooser, epochs: int, folders: bool, letters: bool) -> Rival:
     """A second driver: refused, however it names the checkpoint, or let in by a deleted lock.
 
-    Result folders have locks of their own, which keep it out.
+    Result folders have locks of their own, which keep it out; so has the dead-letter folder, as long as no
+    epoch is committed that would tell the second driver that it is of the same run.
     """
     when = _moment(chooser, epochs)
-    taking_over = None if folders else chooser.choice([None, 0, 1, 3])
+    locked_out = folders or (letters and when.epoch == 0)
+    taking_over = None if locked_out else chooser.choice([None, 0, 1, 3])
     return Rival(when.epoch, when.step, chooser.choice(SPELLINGS), taking_over)
 
 
