@@ -71,29 +71,40 @@ def kind_of(expression: Expression, schema: Mapping[str, pl.DataType], kinds: Ki
         part = waiting[-1]
         below = part.arguments if isinstance(part, Call) else ()
         missing = [inner for inner in below if id(inner) not in kinds]
-        if missing and id(part) not in kinds:
+        if missing:
             waiting += reversed(missing)
             continue
         waiting.pop()
-        if id(part) in kinds:
-            continue
-        arguments = [kinds[id(inner)][1] for inner in below]
-        shape = _shape(part, arguments)
-        typed = _SEEN.get(shape) if shape else None
-        if typed is None:
-            typed = _lowered(part, schema, dict(zip(map(id, below), arguments, strict=True)))
-            if not typed.is_constant:
-                # Only its type matters: expressions of Polars that grow to any depth are not made
-                typed = Typed(pl.col("#"), typed.kind)
-            if shape and len(_SEEN) < MOST_SEEN:
-                _SEEN[shape] = typed
-        kinds[id(part)] = part, typed
+        if id(part) not in kinds:
+            kinds[id(part)] = part, _kinded(part, schema, [kinds[id(inner)][1] for inner in below])
     return kinds[id(expression)][1].kind
+
+
+_UNSEEN = pl.col("#")
+"""In place of an expression of which only the type matters: those of Polars would grow to any depth."""
+
+
+def _kinded(
+    part: Expression, schema: Mapping[str, pl.DataType], arguments: Sequence[Typed]
+) -> Typed:
+    """The type of one part after its arguments, and its value if it is a constant."""
+    if isinstance(part, Column):
+        return Typed(_UNSEEN, schema[part.name])
+    shape = _shape(part, arguments)
+    if shape in _SEEN:
+        return _SEEN[shape]
+    below = part.arguments if isinstance(part, Call) else ()
+    typed = _lowered(part, schema, dict(zip(map(id, below), arguments, strict=True)))
+    if not typed.is_constant:
+        typed = Typed(_UNSEEN, typed.kind)
+    if shape and len(_SEEN) < MOST_SEEN:
+        _SEEN[shape] = typed
+    return typed
 
 
 _BY_TYPES = COMPARISONS | {"&", "|", "not", "+", "-", "*"}
 """Functions the type of whose values, and whether they have any, is told by the types of the arguments."""
-_SEEN: dict[tuple[Any, ...], Typed] = {}
+_SEEN: dict[tuple[Any, ...] | None, Typed] = {}
 MOST_SEEN = 4_096
 
 
@@ -101,16 +112,15 @@ def _shape(part: Expression, arguments: Sequence[Typed]) -> tuple[Any, ...] | No
     """What the type of a call depends on, if that is not more than the types of its arguments."""
     if not isinstance(part, Call) or part.function not in _BY_TYPES:
         return None
-    constant = [argument.is_constant for argument in arguments]
-    if all(constant) or any(
-        argument.kind.is_decimal() or argument.is_written for argument in arguments
-    ):
-        return None
-    kinds = (
-        (argument.kind, type(argument.value) if known else None)
-        for argument, known in zip(arguments, constant, strict=True)
-    )
-    return (part.function, *kinds)
+    shape: list[Any] = [part.function]
+    varies = False
+    for argument in arguments:
+        if argument.kind.is_decimal() or argument.is_written:
+            return None
+        constant = argument.is_constant
+        varies = varies or not constant
+        shape.append((argument.kind, type(argument.value) if constant else None))
+    return tuple(shape) if varies else None
 
 
 def _lowered(
@@ -162,6 +172,8 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return _cast(arguments[0], str(arguments[1].value), strict=function == "cast")
     if function == "in":
         return is_in(arguments[0], [option.value for option in arguments[1:]])
+    if _is_plain(function, arguments):
+        return Typed(FUNCTIONS[function](*(part.expr for part in arguments)), pl.Boolean())
     exact = _of_constants(function, arguments)
     if exact is not None:
         return exact
@@ -189,6 +201,17 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return Typed(FUNCTIONS[function](*texts), pl.String())
     plain = _plain_arguments(call, arguments)
     return Typed(FUNCTIONS[function](*plain), _kind(function, arguments))
+
+
+_PLAIN_KINDS = frozenset((pl.Int64, pl.String, pl.Boolean))
+
+
+def _is_plain(function: str, arguments: Sequence[Typed]) -> bool:
+    """Whether it is a comparison of like with like, or AND or OR of conditions: most of what is written."""
+    kinds = {part.kind.base_type() for part in arguments}
+    if len(arguments) != 2 or len(kinds) != 1 or not kinds <= _PLAIN_KINDS:
+        return False
+    return function in COMPARISONS or (function in ("&", "|") and pl.Boolean in kinds)
 
 
 def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:

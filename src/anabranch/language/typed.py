@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +21,20 @@ _NONE = object()
 class Typed:
     """A Polars expression with the type of its values."""
 
-    expr: pl.Expr
+    given: pl.Expr | None
+    """The expression; None for a constant whose expression is made when it is asked for."""
     kind: pl.DataType
     value: Any = _NONE
     """The value, if it is a constant."""
     digits: pl.Decimal | None = None
     """The decimal type of a constant with a point that others were computed to."""
+
+    @functools.cached_property
+    def expr(self) -> pl.Expr:
+        if self.given is not None:
+            return self.given
+        # A cast, because a literal with a type goes through a Series, which takes ten times as long
+        return pl.lit(self.value).cast(self.kind)
 
     @property
     def is_constant(self) -> bool:
@@ -56,12 +65,14 @@ class Typed:
         return self.expr.cast(pl.Float64) if isinstance(self.kind, pl.Decimal) else self.expr
 
 
+_WHOLE = pl.Int64()
+
+
 def typed_constant(value: Any) -> Typed:
     if type(value) is int:
         if not -(2**63) <= value < 2**63:
             raise LanguageError(f"{value} does not fit 64 bits.")
-        # A cast, because a literal with a type goes through a Series, which takes ten times as long
-        return Typed(pl.lit(value).cast(pl.Int64), pl.Int64(), value)
+        return Typed(None, _WHOLE, value)
     if isinstance(value, Pointed):
         return Typed(pl.lit(float(value)), pl.Float64(), value)
     if isinstance(value, decimal.Decimal):

@@ -20,6 +20,8 @@ PIECE = 24
 """Parts of a piece, unless one call has more."""
 BRANCHES = 8
 """Branches of a CASE, which Polars nests, in a piece."""
+SPENT = 8
+"""Pieces that have been read for the last time which may wait to be dropped."""
 COMPARED = 3
 """Arguments of GREATEST and LEAST in a piece: each one more doubles what Polars computes."""
 
@@ -36,6 +38,7 @@ class _Pieces:
         self.rows = rows
         self.uses: Counter[str] = Counter()
         self.made = 0
+        self.spent: list[str] = []
 
     def reduced(self, whole: Expression) -> Expression:
         """An expression of few parts over the rows and the pieces made for it."""
@@ -79,16 +82,19 @@ class _Pieces:
         self.made += 1
         self.rows = with_values(self.rows, [to_polars(call, self.rows.schema).alias(name)])
         self.uses[name] = uses
-        self.rows = self.rows.drop(self._spent(call))
+        self._drop_spent(call)
         return Column(name)
 
-    def _spent(self, call: Call) -> Iterator[str]:
-        """The pieces that nothing after this call reads."""
+    def _drop_spent(self, call: Call) -> None:
+        """Drops pieces that nothing after this call reads, some at a time."""
         for name in _read(call):
             if name in self.uses:
                 self.uses[name] -= 1
                 if self.uses[name] == 0:
-                    yield name
+                    self.spent.append(name)
+        if len(self.spent) >= SPENT:
+            self.rows = self.rows.drop(self.spent)
+            self.spent = []
 
 
 def _read(call: Call) -> Iterator[str]:
