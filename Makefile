@@ -15,10 +15,10 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 
 # More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
-# Tests run in as many processes as there are cores; those that share a Spark session stay together. They
-# write and flush many small files: in memory, where that has room for them.
+# Tests run in one process more than there are cores, for some wait for the processes they start; those that
+# share a Spark session stay together. They write and flush many small files: in memory, where that has room.
 PYTEST = $(WITH_JAVA) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadgroup
-JOBS ?= auto
+JOBS ?= $(shell expr $$(nproc) + 1)
 SHM_KB := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -1)
 ROOM ?= $(shell [ "0$(SHM_KB)" -gt 4000000 ] && [ -w /dev/shm ] && echo /dev/shm || echo $${TMPDIR:-/tmp})
 

@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 
 # Spark and its workers, also those of child processes, listen on loopback only
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+# A JVM that lives for seconds is done before its second compiler has paid for itself
+for options in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS"):
+    os.environ.setdefault(options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Several processes share the cores, so Polars is not to take all of them in each
     os.environ.setdefault("POLARS_MAX_THREADS", "1")

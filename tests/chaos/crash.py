@@ -30,11 +30,8 @@ HERE = Path(__file__).parent
 SITES = (3, 2, 5, 1)
 LONGEST = 240
 """Seconds one run may take, also on a machine that has much else to do."""
-# A JVM that lives for seconds is done before its second compiler has paid for itself
-SHORT_LIVED = dict.fromkeys(
-    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-)
+# As `conftest.py` has it for drivers
+SHORT_LIVED = {"spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"]}
 Meddler = Callable[[subprocess.Popen[str], dict[str, Any]], None]
 
 
