@@ -23,12 +23,12 @@ import anabranch
 from anabranch.demo import Demo, show_results, summary
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError, SettingsError
-from anabranch.observe.plan import describe_plan
+from anabranch.explain.draw import draw_svg
+from anabranch.explain.json import describe_plan
+from anabranch.explain.text import explain_text
 from anabranch.observe.terminal import LiveView
 from anabranch.observe.totals import Totals
 from anabranch.observe.watch import JsonView, LineView, SilentView, View, interruptions, watch
-from anabranch.plan.draw import draw_svg
-from anabranch.plan.explain import explain_text
 from anabranch.session import Session
 from anabranch.simulate.cli import app as simulate_app
 

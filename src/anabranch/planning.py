@@ -8,6 +8,8 @@ from typing import Any
 
 from anabranch.choosing import Choosing
 from anabranch.errors import PlanningError
+from anabranch.explain.explanation import Explanation
+from anabranch.explain.figures import Background, explanation_of
 from anabranch.language.deep import deeply
 from anabranch.language.graph import Node
 from anabranch.language.numbered import Numbered
@@ -15,8 +17,6 @@ from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
-from anabranch.plan.explanation import Explanation
-from anabranch.plan.figures import Background, explanation_of
 from anabranch.plan.subquery import IN_GRID, Plan
 from anabranch.settings import Settings
 from anabranch.sinks.make import make_sinks

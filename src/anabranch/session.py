@@ -26,6 +26,9 @@ from anabranch.engine.exchange import Exchange, Twin
 from anabranch.engine.options import RunOptions, StepHook
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
+from anabranch.explain.draw import draw_svg
+from anabranch.explain.explanation import Explanation
+from anabranch.explain.text import explain_text
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
 from anabranch.language.expression import Expression
@@ -34,9 +37,6 @@ from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
-from anabranch.plan.draw import draw_svg
-from anabranch.plan.explain import explain_text
-from anabranch.plan.explanation import Explanation
 from anabranch.plan.subquery import Plan
 from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
@@ -245,7 +245,7 @@ class Session:
         """
         self._check_name(name)
         if isinstance(query, str):
-            from anabranch.language.sql import read_query
+            from anabranch.language.sql.read import read_query
 
             query = read_query(query, self._known(), name, emit or "final")
         elif not isinstance(query, Query):

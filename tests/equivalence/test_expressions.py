@@ -17,7 +17,7 @@ import pytest
 
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Named, type_of
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.operators.stateless import compute
 
 SCHEMA = pl.Schema(

@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.golden.golden_file import FOLDER, GoldenFile, read, with_plan
 from tests.golden.plans import drafts
 
-from anabranch.plan.outline import outline
+from anabranch.explain.outline import outline
 
 
 def main(names: list[str]) -> None:

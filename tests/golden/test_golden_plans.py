@@ -8,8 +8,8 @@ import pytest
 from golden_file import FOLDER, read
 from plans import drafts
 
+from anabranch.explain.outline import outline
 from anabranch.plan.compile import RULES
-from anabranch.plan.outline import outline
 
 RULE_FILES = sorted((FOLDER / "rules").glob("*.sql"))
 PAPER_FILES = sorted((FOLDER / "papers").glob("*.sql"))

@@ -15,7 +15,7 @@ import pytest
 from golden_file import FOLDER, GoldenFile, read, with_plan
 
 from anabranch.errors import AnabranchError
-from anabranch.plan.outline import outline
+from anabranch.explain.outline import outline
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.oracle import Oracle
 

@@ -17,12 +17,12 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 import anabranch
+from anabranch.amount import in_bytes
 from anabranch.cli import app
 from anabranch.observe.terminal import bar, picture, sparkline
 from anabranch.observe.totals import Totals
 from anabranch.observe.watch import LineView
 from anabranch.operators import meeting
-from anabranch.partitioning.amount import in_bytes
 from anabranch.sources.generate import Generator
 
 SPEC = """\

@@ -11,7 +11,7 @@ import pytest
 from anabranch import Session
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Named
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.operators.stateless import compute, holds
 
 ROWS = pl.DataFrame(

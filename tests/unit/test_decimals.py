@@ -12,7 +12,7 @@ import pytest
 from anabranch import Session, col
 from anabranch.errors import AnabranchError, LanguageError, RunError, SourceError
 from anabranch.language.expression import to_polars, type_of
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.spec.sql_file import read_sql
 from anabranch.testing.sources import EpochSource
 

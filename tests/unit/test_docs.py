@@ -11,7 +11,7 @@ import pytest
 
 import anabranch
 from anabranch.language import aggregate
-from anabranch.language.text_function import NAMED_FUNCTIONS
+from anabranch.language.sql.function import NAMED_FUNCTIONS
 from anabranch.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import pytest
 from anabranch import col
 from anabranch.errors import LanguageError
 from anabranch.language.expression import to_polars, type_of
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.operators.block import holds
 
 LEAST, MOST = -(2**63), 2**63 - 1

@@ -7,25 +7,19 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
-    "errors", "settings", "language", "partitioning", "routing", "state", "operators", "plan",
-    "sources", "sinks", "adapt", "simulate", "engine", "choosing", "planning", "session",
+    "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators", "plan",
+    "explain", "sources", "sinks", "adapt", "simulate", "engine", "choosing", "planning", "session",
 )  # fmt: skip
-SPARK = ("engine/spark.py", "engine/local.py", "sources/spark.py", "sinks/spark.py")
+SPARK = (
+    "engine/spark.py", "engine/local.py", "engine/workers.py", "sources/spark.py", "sinks/spark.py",
+    "session.py",
+)  # fmt: skip
 
 
 def imports(path: Path) -> list[str]:
-    """The modules a file imports when it runs; those for type checkers only are left out."""
-    tree = ast.parse(path.read_text())
-    guarded = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
+    """The modules a file imports, those for type checkers too."""
     found = []
-    for node in ast.walk(tree):
-        if node in guarded:
-            continue
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

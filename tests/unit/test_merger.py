@@ -14,7 +14,7 @@ from anabranch import Session, col, count_window, first, last, sum_, tumble
 from anabranch.engine import exchange
 from anabranch.engine.run import Run
 from anabranch.errors import SettingsError, StateError
-from anabranch.observe.plan import describe_plan
+from anabranch.explain.json import describe_plan
 from anabranch.operators.base import END_OF_TIME, Moment
 from anabranch.operators.merger import PENDING, merge_as_they_come, merge_transparently
 from anabranch.operators.partials import SEQ, TIME

@@ -14,7 +14,7 @@ from anabranch import Session
 from anabranch.cli import app
 from anabranch.errors import AnabranchError, LanguageError, SettingsError, SourceError
 from anabranch.language.expression import TYPES, type_of
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.sinks.files import FileSink
 from anabranch.sources.generate import Generator
 from anabranch.spec import Spec, read_spec

@@ -14,9 +14,9 @@ from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.expression import FUNCTIONS, Literal, Named, to_polars, type_of
 from anabranch.language.graph import Ordered, tumble_size
 from anabranch.language.shorthand import SHORTHANDS
-from anabranch.language.text import read_expression, read_named
-from anabranch.language.text_aggregate import read_aggregate
-from anabranch.language.text_function import NAMED_FUNCTIONS
+from anabranch.language.sql.aggregate import read_aggregate
+from anabranch.language.sql.expression import read_expression, read_named
+from anabranch.language.sql.function import NAMED_FUNCTIONS
 from anabranch.operators.stateless import compute
 
 ROWS = pl.DataFrame(

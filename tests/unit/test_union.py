@@ -12,8 +12,8 @@ from anabranch.errors import LanguageError
 from anabranch.language.alike import SQL_NAMES, common_type
 from anabranch.language.expression import TYPES
 from anabranch.language.graph import Ordered, Stream
-from anabranch.language.sql import read_query
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
+from anabranch.language.sql.read import read_query
 
 CASES = {
     "narrower integer": ({"time": "int64", "len": "int64"}, {"time": "int64", "len": "int16"}),

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.text import read_expression
+from anabranch.language.sql.expression import read_expression
 from anabranch.operators.stateless import compute
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.partition_map import slot_of

@@ -26,9 +26,9 @@ from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.steering import Steering
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
-from anabranch.plan.draw import draw_svg
-from anabranch.plan.explain import explain_text
-from anabranch.plan.explanation import Explanation
+from anabranch.explain.draw import draw_svg
+from anabranch.explain.explanation import Explanation
+from anabranch.explain.text import explain_text
 from anabranch.plan.subquery import Plan
 from anabranch.routing.partition_map import place_lanes
 from anabranch.sinks.base import Sink

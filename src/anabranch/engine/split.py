@@ -27,7 +27,7 @@ from anabranch.operators.stateless import compute
 from anabranch.plan.subquery import StreamPlan
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.partition_map import distinct
-from anabranch.sinks.dead_letter import keep_bad, keep_rows
+from anabranch.sinks.dead_letter import Letters
 from anabranch.sources.base import Piece
 
 LANE_VALUES = 64
@@ -112,7 +112,7 @@ def _take(
             seen.bad_rows += bad.rows
         else:
             seen.bad_files.append(bad.file)
-        keep_bad(orders, stream, bad)
+        _letters(orders, stream).keep_bad(bad)
     rows = reading.rows
     if rows is None or rows.height == 0:
         return None
@@ -138,7 +138,7 @@ def _take(
     seen.late += int(late.sum())
     if rules.late == "dead-letter":
         part = f"{task:04d}-{piece.ordinal}-{reading.first_row}"
-        keep_rows(orders, "late", stream, rows.filter(late), part)
+        _letters(orders, stream).keep_rows("late", rows.filter(late), part)
     return rows.filter(~late)
 
 
@@ -197,8 +197,16 @@ def _put_aside(
         raise _refusal(reason)
     seen.bad.append(reason)
     seen.bad_rows += count
-    keep_rows(orders, "bad", plan.name, rows.filter(bad), f"{piece.ordinal}-{part}")
+    _letters(orders, plan.name).keep_rows("bad", rows.filter(bad), f"{piece.ordinal}-{part}")
     return rows.filter(~bad)
+
+
+def _letters(orders: Orders, stream: str) -> Letters:
+    settings = orders.settings
+    return Letters(
+        orders.streams[stream].dead_letter, stream, orders.epoch, orders.attempt, settings.fsync,
+        settings.private_files,
+    )  # fmt: skip
 
 
 def _refusal(reason: str) -> SourceError:

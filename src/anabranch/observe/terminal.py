@@ -14,8 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from anabranch.amount import in_bytes
 from anabranch.observe.totals import Totals
-from anabranch.partitioning.amount import in_bytes
 
 SPARKS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -11,10 +11,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, TextIO
 
+from anabranch.amount import in_bytes
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
 from anabranch.observe.totals import Totals
-from anabranch.partitioning.amount import in_bytes
 
 POLL_SECONDS = 0.2
 STOPPING = "stopping after the epoch under way (Ctrl-C again: at once)"

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from anabranch.partitioning.amount import in_bytes, table
+from anabranch.amount import in_bytes, table
 from anabranch.partitioning.cost import PlanCost
 from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet

@@ -52,7 +52,9 @@ def _read_together(
 
 
 def _terms(stream: Stream, terms: Sequence[str | Expression]) -> list[Expression]:
-    from anabranch.language.text import read_expression  # loads sqlglot, which not all need
+    from anabranch.language.sql.expression import (
+        read_expression,  # loads sqlglot, which not all need
+    )
 
     where = f"The partitioning of stream '{stream.name}'"
     read = [

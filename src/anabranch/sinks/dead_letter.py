@@ -13,8 +13,8 @@ import json
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -23,52 +23,57 @@ from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, revea
 from anabranch.sources.base import Bad
 from anabranch.state.folders import make_file, make_folder
 
-if TYPE_CHECKING:
-    from anabranch.engine.epoch import Orders
-
-
 KINDS = ("bad", "late")
 
 
-def keep_rows(orders: Orders, kind: str, stream: str, rows: pl.DataFrame, part: str) -> None:
-    """Keeps rows aside as Parquet, as bad or as late ones."""
-    target = orders.streams[stream].dead_letter
-    if target:
-        kept = rows.drop([name for name in rows.columns if name.startswith("__")])
-        place = Path(target) / kind / stream / hidden_epoch(orders.epoch, orders.attempt)
-        settings = orders.settings
-        Staging(str(place), "parquet", settings.fsync, settings.private_files).write(kept, part)
+@dataclass(frozen=True)
+class Letters:
+    """The dead letters of a stream in an epoch; without a folder nothing is kept."""
 
+    folder: str | None
+    stream: str
+    epoch: int
+    attempt: str
+    fsync: bool
+    private: bool
 
-def keep_bad(orders: Orders, stream: str, bad: Bad) -> None:
-    """Keeps a broken file, or the bad lines of one, with the reason."""
-    target = orders.streams[stream].dead_letter
-    if not target:
-        return
-    place = Path(target) / "bad" / stream / hidden_epoch(orders.epoch, orders.attempt)
-    # Several pieces of one file may meet the same fault: the name makes its copies one
-    tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
-    name = f"{tag}-{os.path.basename(bad.file)}"
-    record = {"stream": stream, "file": bad.file, "reason": bad.reason, "lines": bad.rows}
-    if bad.part:
-        record["part"] = f"{bad.part} of the file; the rest of it was read"
-    note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
-    try:
-        private = orders.settings.private_files
-        make_folder(place, private, orders.settings.fsync)
-        _write(place / f"{note}.reason.json", json.dumps(record), private)
-        if bad.lines:
-            _write(place / f"{name}.lines.jsonl", "\n".join(bad.lines), private)
-        # What is no regular file cannot be copied, or has no end
-        if bad.rows == len(bad.lines) > 0 or not os.path.isfile(bad.file):
+    def keep_rows(self, kind: str, rows: pl.DataFrame, part: str) -> None:
+        """Keeps rows aside as Parquet, as bad or as late ones."""
+        if self.folder:
+            kept = rows.drop([name for name in rows.columns if name.startswith("__")])
+            place = self._place(self.folder, kind)
+            Staging(str(place), "parquet", self.fsync, self.private).write(kept, part)
+
+    def keep_bad(self, bad: Bad) -> None:
+        """Keeps a broken file, or the bad lines of one, with the reason."""
+        if not self.folder:
             return
-        make_file(place / name, private)
-        shutil.copyfile(bad.file, place / name)
-    except OSError as error:
-        raise RunError(
-            f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
-            "is not counted; free space or mend the folder and start again."
-        ) from error
+        place = self._place(self.folder, "bad")
+        # Several pieces of one file may meet the same fault: the name makes its copies one
+        tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
+        name = f"{tag}-{os.path.basename(bad.file)}"
+        record = {"stream": self.stream, "file": bad.file, "reason": bad.reason, "lines": bad.rows}
+        if bad.part:
+            record["part"] = f"{bad.part} of the file; the rest of it was read"
+        note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
+        try:
+            make_folder(place, self.private, self.fsync)
+            _write(place / f"{note}.reason.json", json.dumps(record), self.private)
+            if bad.lines:
+                _write(place / f"{name}.lines.jsonl", "\n".join(bad.lines), self.private)
+            # What is no regular file cannot be copied, or has no end
+            if bad.rows == len(bad.lines) > 0 or not os.path.isfile(bad.file):
+                return
+            make_file(place / name, self.private)
+            shutil.copyfile(bad.file, place / name)
+        except OSError as error:
+            raise RunError(
+                f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
+                "is not counted; free space or mend the folder and start again."
+            ) from error
+
+    def _place(self, folder: str, kind: str) -> Path:
+        return Path(folder) / kind / self.stream / hidden_epoch(self.epoch, self.attempt)
 
 
 def _write(path: Path, text: str, private: bool) -> None:

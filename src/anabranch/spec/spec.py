@@ -11,7 +11,7 @@ from sqlglot import exp
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, SettingsError, suggest
 from anabranch.language.deep import deeply
-from anabranch.language.dialect import Scope, StatementDialect, offset_of, parse
+from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, parse
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.files import FileSink

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.errors import LanguageError
-from anabranch.language.dialect import PlacedError
+from anabranch.language.sql.dialect import PlacedError
 from anabranch.session import Session
 from anabranch.spec.place import Place
 from anabranch.spec.spec import Need, tables_of

@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.language.dialect import StatementDialect
+from anabranch.language.sql.dialect import StatementDialect
 from anabranch.spec.place import Part, Place
 
 _CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}

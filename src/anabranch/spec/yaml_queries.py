@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from anabranch.language.alike import refuse_unlike
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.expression import Expression
-from anabranch.language.text import read_expression, read_named
-from anabranch.language.text_aggregate import read_aggregate
+from anabranch.language.sql.aggregate import read_aggregate
+from anabranch.language.sql.expression import read_expression, read_named
 from anabranch.session import Session
 from anabranch.spec.place import Place
 from anabranch.spec.spec import Need, tables_of

@@ -20,7 +20,7 @@ import polars as pl
 from anabranch.errors import AnabranchError
 from anabranch.language.builder import Query
 from anabranch.language.graph import Ordered, Stream
-from anabranch.language.sql import read_query
+from anabranch.language.sql.read import read_query
 from anabranch.session import Session
 from anabranch.settings import Settings, read_settings
 from anabranch.spec import read_spec

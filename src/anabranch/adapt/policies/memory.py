@@ -15,7 +15,7 @@ from anabranch.adapt.actions import Move
 from anabranch.adapt.policies.pairs import Donors, moves_of
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
-from anabranch.partitioning.amount import in_bytes
+from anabranch.amount import in_bytes
 
 
 def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from anabranch.language.builder import Query, WindowKey
-from anabranch.language.dialect import Scope
 from anabranch.language.expression import Column, Literal
 from anabranch.language.graph import told_by
-from anabranch.language.text import translate
+from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.expression import translate
 
 WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
 """The window functions of GROUP BY and the most sizes each takes."""

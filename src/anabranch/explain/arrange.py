@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from anabranch.plan.layout import (
+from anabranch.explain.layout import (
     CURVES,
     GAP,
     HEADER,

@@ -21,7 +21,6 @@ from sqlglot import exp
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import fits_decimal
 from anabranch.language.deep import deeply
-from anabranch.language.dialect import Scope, offset_of, parse
 from anabranch.language.expression import (
     INFIX,
     Call,
@@ -31,8 +30,9 @@ from anabranch.language.expression import (
     type_named,
 )
 from anabranch.language.kinds import suggest_type
-from anabranch.language.text_column import STAR, read_column
-from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.sql.column import STAR, read_column
+from anabranch.language.sql.dialect import Scope, offset_of, parse
+from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function
 from anabranch.language.tree import Pointed
 from anabranch.language.window import duration
 

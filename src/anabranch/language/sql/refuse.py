@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from anabranch.errors import LanguageError
-from anabranch.language.dialect import Scope
+from anabranch.language.sql.dialect import Scope
 
 CLAUSES = {
     "order": "ORDER BY has no meaning in an endless stream: order the rows where you read them",

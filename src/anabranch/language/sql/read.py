@@ -26,12 +26,12 @@ from anabranch.language.alike import refuse_unlike
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.deep import deeply
-from anabranch.language.dialect import Scope, StatementDialect, first_word, parse
-from anabranch.language.sql_from import From, conjuncts
-from anabranch.language.sql_refuse import refuse_clauses, refused_statement
-from anabranch.language.sql_select import Select
-from anabranch.language.text import translate
-from anabranch.language.text_aggregate import aggregates_in
+from anabranch.language.sql.aggregate import aggregates_in
+from anabranch.language.sql.dialect import Scope, StatementDialect, first_word, parse
+from anabranch.language.sql.expression import translate
+from anabranch.language.sql.from_clause import From, conjuncts
+from anabranch.language.sql.refuse import refuse_clauses, refused_statement
+from anabranch.language.sql.select import Select
 
 BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 

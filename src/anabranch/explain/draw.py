@@ -6,13 +6,19 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from anabranch.amount import in_bytes, in_rows, several
+from anabranch.explain.arrange import arrange
+from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.explain.layout import LABELS, LINE, Item, Layout, Rect
+from anabranch.explain.words import (
+    keys_words,
+    operator_words,
+    steps_words,
+    title_words,
+    window_words,
+)
 from anabranch.language.graph import Aggregate, History
-from anabranch.partitioning.amount import in_bytes, in_rows, several
 from anabranch.partitioning.flow import ASSUMED, Flow
-from anabranch.plan.arrange import arrange
-from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.layout import LABELS, LINE, Item, Layout, Rect
-from anabranch.plan.words import keys_words, operator_words, steps_words, title_words, window_words
 
 BROAD = 0.55
 """The width of a letter against its size: no common face has a greater mean."""

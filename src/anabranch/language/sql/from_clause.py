@@ -17,13 +17,13 @@ from sqlglot import exp
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
-from anabranch.language.dialect import Inputs, Scope
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING, JOINS
 from anabranch.language.matching import comparable, right_names
-from anabranch.language.sql_refuse import refuse_input
-from anabranch.language.text import translate
+from anabranch.language.sql.dialect import Inputs, Scope
+from anabranch.language.sql.expression import translate
+from anabranch.language.sql.refuse import refuse_input
 
 Pair = tuple[Expression, Expression]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from anabranch.partitioning.amount import in_bytes, in_rows, several
+from anabranch.amount import in_bytes, in_rows, several
+from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.explain.join_words import length
+from anabranch.explain.words import merger_words, operator_words, steps_words
 from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
-from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.join_words import length
 from anabranch.plan.subquery import IN_GRID
-from anabranch.plan.words import merger_words, operator_words, steps_words
 from anabranch.routing.grid import choose_grid
 
 BASES = {ASSUMED: "assumed", SAMPLED: "from a sample", COUNTED: "counted by the run"}

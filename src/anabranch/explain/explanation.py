@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from anabranch.explain.measured import Measured, Work
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
-from anabranch.plan.measured import Measured, Work
 from anabranch.plan.subquery import IN_GRID, Output, Path, StreamPlan, Subquery
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anabranch.explain.join_words import join_words, length
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column, Named
 from anabranch.language.graph import Aggregate, History, Join, Node
@@ -18,7 +19,6 @@ from anabranch.language.window import (
 )
 from anabranch.operators.stateless import Step, Where
 from anabranch.partitioning.term import text_of
-from anabranch.plan.join_words import join_words, length
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
 LONG = 60

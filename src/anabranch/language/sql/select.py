@@ -13,7 +13,6 @@ from sqlglot import exp
 from anabranch.errors import suggest
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.builder import Query, WindowKey
-from anabranch.language.dialect import Scope
 from anabranch.language.expression import (
     Call,
     Column,
@@ -23,16 +22,17 @@ from anabranch.language.expression import (
     parts_of,
     type_of,
 )
-from anabranch.language.sql_over import Item, read_histories
-from anabranch.language.sql_refuse import CLAUSES, refuse_clauses
-from anabranch.language.sql_window import WINDOWS, read_window
-from anabranch.language.text import translate
-from anabranch.language.text_aggregate import (
+from anabranch.language.sql.aggregate import (
     aggregates_in,
     outside_queries,
     translate_aggregate,
 )
-from anabranch.language.text_column import resolved
+from anabranch.language.sql.column import resolved
+from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.expression import translate
+from anabranch.language.sql.over import Item, read_histories
+from anabranch.language.sql.refuse import CLAUSES, refuse_clauses
+from anabranch.language.sql.window import WINDOWS, read_window
 from anabranch.language.window import END, START
 
 _SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}

@@ -16,9 +16,9 @@ from anabranch.errors import suggest
 from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.deep import deeply
-from anabranch.language.dialect import Scope, parse
 from anabranch.language.expression import Literal
-from anabranch.language.text import name_of, split_alias, translate
+from anabranch.language.sql.dialect import Scope, parse
+from anabranch.language.sql.expression import name_of, split_alias, translate
 
 
 def read_aggregate(

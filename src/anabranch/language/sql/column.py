@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from anabranch.errors import suggest
-from anabranch.language.dialect import Scope
 from anabranch.language.expression import Column, Expression
+from anabranch.language.sql.dialect import Scope
 
 STAR = "* stands for all columns and can only be a column of SELECT or the argument of COUNT"
 

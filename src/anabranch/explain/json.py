@@ -1,14 +1,14 @@
-"""The plan as JSON, for programs; for people there are `plan/explain.py` and `plan/draw.py`."""
+"""The plan as JSON, for programs; for people there are `explain/text.py` and `explain/draw.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.explain.measured import Work
+from anabranch.explain.words import operator_words
 from anabranch.partitioning.choice import Candidate, Part
 from anabranch.partitioning.flow import Flow
-from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.measured import Work
-from anabranch.plan.words import operator_words
 
 
 def describe_plan(told: Explanation) -> dict[str, Any]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
+from anabranch.explain.measured import Measured, Work, measured_by
 from anabranch.language.graph import Node
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
 from anabranch.partitioning.tree import NeedTree, needs_of
-from anabranch.plan.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.plan.measured import Measured, Work, measured_by
 from anabranch.plan.subquery import BY_LANE, Output, Path, Plan, Subquery
 from anabranch.state.manifest import Manifest
 

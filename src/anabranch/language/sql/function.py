@@ -7,10 +7,10 @@ from sqlglot import exp
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language import aggregate
-from anabranch.language.dialect import Scope
 from anabranch.language.expression import FUNCTIONS, Call, Expression, Literal, arity, takes
 from anabranch.language.functions import CONSTANTS, misuse
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
+from anabranch.language.sql.dialect import Scope
 
 _OPERATORS = ("not", "negate", "is_null", "is_not_null", "is_distinct", "case", "like")
 NAMED_FUNCTIONS = (

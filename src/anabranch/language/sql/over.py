@@ -9,14 +9,14 @@ from sqlglot import exp
 from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.builder import Query
-from anabranch.language.dialect import Scope
 from anabranch.language.expression import Named
 from anabranch.language.shorthand import ALIASES
-from anabranch.language.sql_window import is_ordered
-from anabranch.language.text import translate
-from anabranch.language.text_aggregate import translate_aggregate
-from anabranch.language.text_column import resolved
-from anabranch.language.text_function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.sql.aggregate import translate_aggregate
+from anabranch.language.sql.column import resolved
+from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.expression import translate
+from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.sql.window import is_ordered
 
 Item = tuple[exp.Expr, str]
 """A column of the SELECT list and its name."""
