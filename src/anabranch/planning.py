@@ -17,7 +17,8 @@ from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
-from anabranch.plan.subquery import IN_GRID, Plan
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import IN_GRID
 from anabranch.settings import Settings
 from anabranch.sinks.make import make_sinks
 from anabranch.sources.make import Registered

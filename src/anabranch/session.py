@@ -22,9 +22,9 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.engine.epoch import Burden
-from anabranch.engine.exchange import Exchange, Twin
 from anabranch.engine.options import RunOptions, StepHook
 from anabranch.engine.run import Run
+from anabranch.engine.transport import Transport, Twin
 from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
@@ -37,7 +37,7 @@ from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.make import make_sinks, require_folder
@@ -414,9 +414,9 @@ class Session:
         if not isinstance(durable, RemotePlace):
             refuse_overlaps(durable.root, sources, made, options.dead_letter)
         explainer = planning.explainer(made)
-        return Run(plan, sources, made, self._exchange(), options, explainer).start()
+        return Run(plan, sources, made, self._transport(), options, explainer).start()
 
-    def _exchange(self) -> Exchange:
+    def _transport(self) -> Transport:
         if self.spark is None:
             return Twin()
         from anabranch.engine.spark import SparkExchange

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from anabranch import Query, Session, avg, col, count, count_window, first, last, sum_, tumble, var
-from anabranch.engine import exchange
+from anabranch.engine import transport
 from anabranch.language.graph import Ordered, Stream
 from anabranch.sources.base import Limits, Offer, ReadContext, Reader
 from anabranch.testing.oracle import Oracle, assert_same_rows
@@ -143,13 +143,13 @@ def expected(rows: pl.DataFrame, name: str) -> pl.DataFrame:
 @pytest.fixture(autouse=True)
 def parcels_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """As Spark has it: nobody knows which sender is heard first."""
-    whole, random = exchange.run_site, np.random.default_rng(0)
+    whole, random = transport.run_site, np.random.default_rng(0)
 
     def shuffled(orders: Any, level: int, site: int, parcels: Sequence[bytes]) -> Any:
         order = random.permutation(len(parcels))
         return whole(orders, level, site, [parcels[at] for at in order])
 
-    monkeypatch.setattr(exchange, "run_site", shuffled)
+    monkeypatch.setattr(transport, "run_site", shuffled)
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))

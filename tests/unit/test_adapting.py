@@ -415,12 +415,12 @@ def test_only_whole_numbers_are_sites_and_partitions(tmp_path: Path) -> None:
     """A site of 3.5 would spoil the manifest for good."""
 
     def ask(run: Run) -> None:
-        home = next(iter(run.plan.homes))
+        exchange = next(iter(run.plan.exchanges))
         for call in (
-            lambda: run.move(home, 0, 0.5),  # type: ignore[arg-type]
-            lambda: run.pin(home, "0", 0),  # type: ignore[arg-type]
+            lambda: run.move(exchange, 0, 0.5),  # type: ignore[arg-type]
+            lambda: run.pin(exchange, "0", 0),  # type: ignore[arg-type]
             lambda: run.set_sites("3"),  # type: ignore[arg-type]
-            lambda: run.repartition(home, run.partition_map(home).on([0.5] * 8)),  # type: ignore[list-item]
+            lambda: run.repartition(exchange, run.partition_map(exchange).on([0.5] * 8)),  # type: ignore[list-item]
         ):
             with pytest.raises(RunError, match="Expected a whole number for"):
                 call()
@@ -433,8 +433,8 @@ def test_only_whole_numbers_are_sites_and_partitions(tmp_path: Path) -> None:
 def test_a_run_that_has_ended_takes_no_orders(tmp_path: Path) -> None:
     trialled = Trialled(tmp_path / "checkpoint")
     run = trialled.run(at_end="close")
-    home = next(iter(run.plan.homes))
-    for call in (run.rebalance, lambda: run.move(home, 0, 1), lambda: run.set_sites(3)):
+    exchange = next(iter(run.plan.exchanges))
+    for call in (run.rebalance, lambda: run.move(exchange, 0, 1), lambda: run.set_sites(3)):
         with pytest.raises(RunError, match="This run has ended"):
             call()
     assert run.history() is not None
@@ -442,11 +442,11 @@ def test_a_run_that_has_ended_takes_no_orders(tmp_path: Path) -> None:
 
 def test_what_is_done_by_hand_is_told(tmp_path: Path) -> None:
     trialled = Trialled(tmp_path / "checkpoint", policy="none")
-    home: list[str] = []
+    exchange: list[str] = []
 
     def ask(run: Run) -> None:
-        home.append(next(iter(run.plan.homes)))
-        run.move(home[0], 0, 1)
+        exchange.append(next(iter(run.plan.exchanges)))
+        run.move(exchange[0], 0, 1)
         run.set_sites(3)
 
     run = trialled.run({3: ask}, at_end="close")

@@ -51,7 +51,7 @@ def test_a_light_exchange_needs_few_sites() -> None:
     session.query("few", "SELECT tb, srcPort, COUNT(*) AS c FROM tcp WHERE destPort < 0 "
                          "GROUP BY time/60 AS tb, srcPort")  # fmt: skip
     plan = session.plan()
-    assert plan.subqueries["flows@1"].home != plan.subqueries["few@1"].home
+    assert plan.subqueries["flows@1"].exchange != plan.subqueries["few@1"].exchange
     run = session.start(sinks={"flows": "memory", "few": "memory"}, at_end="close")
     assert run.await_termination(120)
     steering, manifest = run._steering, run._checkpoint.manifest

@@ -22,6 +22,7 @@ from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
 from anabranch.state.manifest import (
     FORMAT_VERSION,
+    ExchangeRecord,
     HeldRef,
     Manifest,
     MovingRecord,
@@ -179,6 +180,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
     structs = (
         Manifest,
         StreamRecord,
+        ExchangeRecord,
         SubqueryRecord,
         HeldRef,
         MovingRecord,

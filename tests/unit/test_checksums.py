@@ -185,13 +185,13 @@ def _segment(manifest: Manifest, **changes: Any) -> None:
 
 
 IMPOSSIBLE: dict[str, Callable[[Manifest], Any]] = {
-    "site 99 of 2": lambda m: m.subqueries["sums@1"].sites.__setitem__(0, 99),
-    "-1 of 2": lambda m: m.subqueries["sums@1"].sites.__setitem__(0, -1),
+    "site 99 of 2": lambda m: m.exchanges["sums@1"].sites.__setitem__(0, 99),
+    "-1 of 2": lambda m: m.exchanges["sums@1"].sites.__setitem__(0, -1),
     "rows of stream rows is -1": lambda m: setattr(m.streams["rows"], "rows", -1),
     "0 sites": lambda m: setattr(m, "sites", 0),
     "epoch -2": lambda m: setattr(m, "epoch", -2),
-    "are no map": lambda m: setattr(m.subqueries["sums@1"], "slots", 3),
-    "no subquery nobody": lambda m: m.holds.update(nobody=()),
+    "are no map": lambda m: setattr(m.exchanges["sums@1"], "slots", 3),
+    "no exchange nobody": lambda m: setattr(m.subqueries["sums@1"], "exchange", "nobody"),
     "has the slots [[0, 70000]] of 4096": lambda m: _segment(m, live=((0, 70000),)),
     "has the slots [[5, 5]] of 4096": lambda m: _segment(m, live=((5, 5),)),
     "are due from 9 to 3": lambda m: _segment(m, min_due=9, max_due=3),

@@ -254,10 +254,14 @@ def test_json_has_what_the_text_has() -> None:
     for one in part["candidates"]:
         assert one["mostBytes"] == one["allBytes"] == sum(one["bytesPerNode"].values())
     flows, nets, active = told["subqueries"]
-    assert (flows["level"], flows["home"], flows["spread"], flows["terms"], flows["combines"]) == (
+    assert (flows["level"], flows["exchange"], flows["spread"], flows["terms"], flows["combines"]) == (
         1, "flows@1", "terms", "srcIP & 0xFF00", True
     )  # fmt: skip
-    assert (nets["home"], nets["sites"], nets["reads"]) == ("flows@1", 2, ["cnt", "srcIP", "tb"])
+    assert (nets["exchange"], nets["sites"], nets["reads"]) == (
+        "flows@1",
+        2,
+        ["cnt", "srcIP", "tb"],
+    )
     assert [part["inputs"][0]["exchange"] for part in told["subqueries"]] == [True, False, True]
     assert active["inputs"][0]["expected"]["rows"] == 10_000
     assert [(one["query"], one["sink"]) for one in told["outputs"]] == [
@@ -370,12 +374,12 @@ def test_drawings_are_whole_and_nothing_meets(make: Any) -> None:
         *(("output", output.query) for output in plan.outputs),
     }
     frames = boxes(tree, "frame")
-    assert {name for _, name in frames} == set(plan.homes)
+    assert {name for _, name in frames} == set(plan.exchanges)
     apart(found)
     apart(frames)
     apart(texts(tree))
     for name, part in plan.subqueries.items():
-        box, frame = found["subquery", name], frames["frame", part.home]
+        box, frame = found["subquery", name], frames["frame", part.exchange]
         assert inside(box, frame)
     width, height = float(tree.get("width", 0)), float(tree.get("height", 0))
     for box in (*found.values(), *frames.values(), *(place for _, place in texts(tree))):

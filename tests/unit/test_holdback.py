@@ -217,12 +217,13 @@ class TestGivingUp:
         )  # fmt: skip
 
     def buffer(self) -> tuple[SkewBuffer, Any]:
-        plan = SimpleNamespace(homes=[], subqueries={}, in_step=[])
+        plan = SimpleNamespace(exchanges={})
         record = SimpleNamespace(
             rows_received=300, bytes_received=3_000, map=lambda: even_map(3, 3)
         )
+        records = {f"q@{level}": record for level in self.LEVELS}
         manifest = SimpleNamespace(
-            epoch=0, held=[], holds={}, subqueries={f"q@{level}": record for level in self.LEVELS}
+            epoch=0, held=[], holds={}, exchanges=records, subqueries=records
         )
         return SkewBuffer(plan, Settings()), manifest  # type: ignore[arg-type]
 
@@ -235,8 +236,8 @@ class TestGivingUp:
         manifest.epoch += 1
         wanted = buffer.waiting(maps, [])
         manifest.holds = {
-            home: renew(manifest.holds.get(home, ()), slots, 0, manifest.epoch)[0]
-            for home, slots in wanted.items()
+            exchange: renew(manifest.holds.get(exchange, ()), slots, 0, manifest.epoch)[0]
+            for exchange, slots in wanted.items()
         }
         return sorted(wanted)
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from anabranch import Session
-from anabranch.engine.exchange import Twin
 from anabranch.engine.pieces import spread
+from anabranch.engine.transport import Twin
 from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE
 from anabranch.routing.partition_map import place_lanes
@@ -47,7 +47,7 @@ def test_rows_stay_in_their_lanes(tmp_path: Path) -> None:
     assert {part.spread for part in plan.subqueries.values()} == {BY_LANE}
     assert plan.levels == 1
     exchange = Recorder()
-    session._exchange = lambda: exchange  # type: ignore[method-assign]
+    session._transport = lambda: exchange  # type: ignore[method-assign]
     run = session.start(sinks={"flows": "memory", "dests": "memory"}, at_end="close")
     assert run.await_termination(60)
     minutes = PACKETS.with_columns(tb=pl.col("time") // 60)
@@ -81,7 +81,7 @@ def test_what_the_lanes_do_not_suit_has_an_exchange(tmp_path: Path) -> None:
     session.query("active", ACTIVE)
     plan = session.plan()
     assert plan.subqueries["flows@1"].spread == plan.subqueries["dests@1"].spread == BY_LANE
-    assert (plan.subqueries["active@1"].home, plan.levels) == ("active@1", 2)
+    assert (plan.subqueries["active@1"].exchange, plan.levels) == ("active@1", 2)
     run = session.start(sinks={"active": "memory"}, at_end="close")
     assert run.await_termination(60)
     minutes = PACKETS.select(pl.col("time") // 60, "destIP").unique().group_by("time").len()

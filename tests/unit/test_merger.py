@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session, col, count_window, first, last, sum_, tumble
-from anabranch.engine import exchange
+from anabranch.engine import transport
 from anabranch.engine.run import Run
 from anabranch.errors import SettingsError, StateError
 from anabranch.explain.json import describe_plan
@@ -148,12 +148,12 @@ def test_a_task_that_is_run_again_gives_the_same(
     """Also if the parcels of its senders come to it in another order."""
     epochs = [[4, 1, 3, 9, 2, 7], [5, 6]]
     wanted = finish(history(merge, epochs)).results("past")
-    whole = exchange.run_site
+    whole = transport.run_site
 
     def turned(orders: object, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
         return whole(orders, level, site, list(parcels)[::-1])  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exchange, "run_site", turned)
+    monkeypatch.setattr(transport, "run_site", turned)
     assert finish(history(merge, epochs)).results("past").rows() == wanted.rows()
 
 

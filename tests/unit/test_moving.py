@@ -52,8 +52,8 @@ class Movement(RuleBasedStateMachine):
         self.protocol = MoveProtocol(pausing, fetch_first=fetch_first)
         self.maps = {"flows": even_map(6, SITES, 24), "pairs": even_map(5, SITES, 5)}
         self.owners = {
-            (home, start): {site}
-            for home, known in self.maps.items()
+            (exchange, start): {site}
+            for exchange, known in self.maps.items()
             for start, site in zip(known.starts, known.sites, strict=True)
         }
         self.epoch = 0

@@ -11,7 +11,8 @@ import pytest
 from anabranch import Session, col
 from anabranch.errors import PlanningError, SettingsError
 from anabranch.plan.check import check_plan
-from anabranch.plan.subquery import EVENLY, Plan
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import EVENLY
 
 FLOWS = "SELECT tb, srcIP, destIP, COUNT(*) AS cnt FROM tcp GROUP BY time/60 AS tb, srcIP, destIP"
 HEAVY = "SELECT tb, srcIP, MAX(cnt) AS most FROM flows GROUP BY tb, srcIP"
@@ -30,7 +31,7 @@ def network(
 
 def placings(plan: Plan) -> dict[str, tuple[str, int, str]]:
     return {
-        name: (part.home, part.level, ", ".join(part.partitioning))
+        name: (part.exchange, part.level, ", ".join(part.partitioning))
         for name, part in plan.subqueries.items()
     }
 
@@ -71,9 +72,9 @@ def test_a_set_is_computed_from_the_keys_of_each() -> None:
         "SELECT tb, net & 0xFF00 AS wide, SUM(n) AS n FROM nets GROUP BY tb, net & 0xFF00 AS wide"
     )
     found = placings(network(flows=FLOWS, nets=masked, wides=above).plan())
-    assert {name: (home, level) for name, (home, level, _) in found.items()} == dict.fromkeys(
-        ("flows@1", "nets@1", "wides@1"), ("flows@1", 1)
-    )
+    assert {
+        name: (exchange, level) for name, (exchange, level, _) in found.items()
+    } == dict.fromkeys(("flows@1", "nets@1", "wides@1"), ("flows@1", 1))
     assert found["flows@1"][2] == "srcIP & 65280"
     assert found["nets@1"][2] == "(srcIP & 65520) & 65280"
 
@@ -84,10 +85,10 @@ def test_a_query_the_set_does_not_suit_opens_an_exchange_that_others_join() -> N
     heavier = "SELECT tb, srcIP, destIP, MAX(cnt) AS m FROM flows GROUP BY tb, srcIP, destIP"
     session = network(flows=FLOWS, heavy=HEAVY, heavier=heavier, dests=dests, above=above)
     plan = session.plan()
-    homes = {part.home for part in plan.subqueries.values()}
-    assert len(homes) == 2
+    exchanges = {part.exchange for part in plan.subqueries.values()}
+    assert len(exchanges) == 2
     assert plan.levels == 2
-    by_home = {name: part.home for name, part in plan.subqueries.items()}
+    by_home = {name: part.exchange for name, part in plan.subqueries.items()}
     assert by_home["dests@1"] == by_home["above@1"]
 
 
@@ -140,7 +141,7 @@ def test_the_gate() -> None:
     flows, heavy = plan.subqueries.values()
     for wrong, reason in (
         (replace(heavy, terms=((col("cnt"),),)), "not a function of"),
-        (replace(heavy, home="heavy@1"), "without an exchange between them"),
+        (replace(heavy, exchange="heavy@1"), "without an exchange between them"),
         (replace(heavy, level=0), "comes after it"),
         (replace(heavy, spread=EVENLY), "evenly, whatever their group"),
     ):
@@ -149,10 +150,10 @@ def test_the_gate() -> None:
 
 
 def test_the_gate_knows_how_rows_really_lie() -> None:
-    """What a subquery says of its partitions is not enough: they are those of its home."""
+    """What a subquery says of its partitions is not enough: they are those of its exchange."""
     plan = network("query", flows=FLOWS, heavy=HEAVY).plan()
     flows, heavy = plan.subqueries.values()
-    moved = replace(heavy, home=flows.name, level=1)
+    moved = replace(heavy, exchange=flows.name, level=1)
     with pytest.raises(PlanningError, match=r"partitions of 'flows@1', which do not suit it"):
         check_plan(replace(plan, subqueries={flows.name: flows, heavy.name: moved}))
 

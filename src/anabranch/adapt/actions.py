@@ -87,8 +87,8 @@ def applied(maps: Mapping[str, PartitionMap], actions: Sequence[Action]) -> dict
     for action in actions:
         if isinstance(action, Move):
             targets.setdefault(action.exchange, {})[action.partition] = action.target
-    for home, moved in targets.items():
-        after[home] = after[home].moved(moved)
+    for exchange, moved in targets.items():
+        after[exchange] = after[exchange].moved(moved)
     for action in actions:
         if isinstance(action, Split):
             after[action.exchange] = after[action.exchange].split(action.at)

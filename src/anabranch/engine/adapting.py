@@ -39,7 +39,7 @@ from anabranch.engine.moves import resumed
 from anabranch.engine.pins import Pins
 from anabranch.engine.sampling import sample, state_bytes
 from anabranch.engine.skew_buffer import SkewBuffer
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
@@ -57,7 +57,7 @@ MOST_DECISIONS = 5_000
 
 @dataclass
 class _Level:
-    homes: list[str]
+    exchanges: list[str]
     collector: Collector
     controller: Controller
     imbalance: float | None = None
@@ -86,22 +86,22 @@ class Adaptation:
         self._epochs = 0
         """Epochs since the run started."""
         self.buffer = SkewBuffer(plan, settings)
-        self.pins = Pins.recorded(manifest.pins)
+        self.pins = Pins.recorded(manifest)
         self.protocol = MoveProtocol(
             settings.skew_buffer != NONE,
             resumed(manifest, maps) if sites == manifest.sites else {},
-            never_paused=plan.in_step,
+            never_paused={one.name for one in plan.exchanges.values() if one.in_step},
         )
         self.history: deque[Decision] = deque(maxlen=MOST_DECISIONS)
         self._untold: list[Decision] = []
         """Decisions that no progress report has told yet."""
-        self.adapted = {home for home in manifest.adapted if home in maps}
+        self.adapted = {name for name in maps if manifest.exchanges[name].adapted}
         """The exchanges that are balanced partition by partition from now on."""
         self._base = settings.partitions_per_site * sites
         tuning = _tuning(settings)
         self._levels = {
             level: _Level(
-                list(dict.fromkeys(part.home for part in plan.at_level(level))),
+                [one.name for one in plan.exchanges.values() if one.level == level],
                 Collector(sites, smooth=settings.self_tuning),
                 Controller(self._policies(), tuning, Arbiter(self._limits())),
             )
@@ -135,9 +135,9 @@ class Adaptation:
         ask = self._settings
         return ask.policy != "none" and not ask.central and ask.strategy != "operator"
 
-    def stays(self, home: str, start: int) -> bool:
+    def stays(self, exchange: str, start: int) -> bool:
         """Whether a partition is pinned, or on its way somewhere."""
-        return (home, start) in self.pins or (home, start) in self.protocol.moving
+        return (exchange, start) in self.pins or (exchange, start) in self.protocol.moving
 
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
@@ -207,7 +207,7 @@ class Adaptation:
         if self._epochs <= WARM_UP or orders.sites != self.sites:
             return  # nor does one that ran on another number of sites than there are from now on
         for number, level in self._levels.items():
-            seen = sample(orders, report, number, level.homes)
+            seen = sample(orders, report, number, level.exchanges)
             if seen is not None:
                 level.collector.add(seen, orders.maps, orders.epoch)
 
@@ -300,22 +300,25 @@ class Adaptation:
         self, level: _Level, maps: Mapping[str, PartitionMap],
         segments: Mapping[str, Sequence[SegmentRef]], by_hand: Iterable[str],
     ) -> View:  # fmt: skip
-        own, still = {home: maps[home] for home in level.homes}, set(by_hand)
+        own, still = {exchange: maps[exchange] for exchange in level.exchanges}, set(by_hand)
         fresh = level.collector.epochs > 0
         stay = {}
-        for home, known in own.items():
-            pinned = np.isin(known.starts, [at for name, at in self.pins if name == home])
+        for exchange, known in own.items():
+            pinned = np.isin(known.starts, [at for name, at in self.pins if name == exchange])
             moving = np.isin(
-                known.starts, [at for name, at in self.protocol.moving if name == home]
+                known.starts, [at for name, at in self.protocol.moving if name == exchange]
             )
             waiting = np.isin(
-                known.starts, [at for name, at in self.buffer.stopped if name == home]
+                known.starts, [at for name, at in self.buffer.stopped if name == exchange]
             )
-            stay[home] = pinned | moving | waiting | (home in still)
+            stay[exchange] = pinned | moving | waiting | (exchange in still)
         view = level.collector.view(
             Standing(
                 own,
-                {home: state_bytes(self._plan, home, own[home], segments) for home in own},
+                {
+                    exchange: state_bytes(self._plan, exchange, own[exchange], segments)
+                    for exchange in own
+                },
                 stay,
                 self.alive,
                 self.memory,

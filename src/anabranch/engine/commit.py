@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from anabranch.engine.epoch import (
 from anabranch.engine.options import RunOptions
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
-from anabranch.plan.subquery import IN_GRID, Plan, Subquery
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import IN_GRID, Subquery
 from anabranch.routing.grid import choose_grid
 from anabranch.routing.holdback import least
 from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
@@ -30,7 +32,14 @@ from anabranch.sinks.base import Sink, WriteContext, Writer
 from anabranch.sinks.claim import Claim, claim
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord, refuse_other
+from anabranch.state.manifest import (
+    ExchangeRecord,
+    Manifest,
+    MovingRecord,
+    StreamRecord,
+    SubqueryRecord,
+    refuse_other,
+)
 from anabranch.state.place import place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.store import Store
@@ -39,6 +48,18 @@ MOST_LANE_VALUES = 1_000_000
 """Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
 RECENCY = 0.3
 """The weight of the newest epoch in what the manifest says an epoch takes."""
+
+
+@dataclass(frozen=True)
+class Steered:
+    """What steers a run, as its manifest keeps it."""
+
+    by_hand: frozenset[str]
+    """The exchanges whose maps the user has taken over."""
+    adapted: frozenset[str]
+    """Those that are balanced partition by partition."""
+    pins: dict[str, dict[int, int]]
+    moving: list[MovingRecord]
 
 
 class Checkpoint:
@@ -59,7 +80,9 @@ class Checkpoint:
             # A start that came to no epoch leaves nothing that one would have to agree with
             begun = stored if stored and stored.epoch >= 0 else self._first(run_id)
             self._claim = begun
-            self.manifest = self._complete(replace(begun, subqueries=dict(begun.subqueries)))
+            self.manifest = self._complete(
+                replace(begun, subqueries=dict(begun.subqueries), exchanges=dict(begun.exchanges))
+            )
             self._refuse_other(self.manifest)
             self._open_sinks()
         except BaseException:
@@ -93,17 +116,22 @@ class Checkpoint:
     def _complete(self, manifest: Manifest) -> Manifest:
         """The manifest with an entry for every subquery without state: they come and go with sinks."""
         partitions = self.options.sites * self.options.settings.partitions_per_site
+        reached = inputs_reached(self.plan, manifest.holds, manifest.watermarks)
         for name, subquery in self.plan.subqueries.items():
             if name in manifest.subqueries or (manifest.epoch >= 0 and subquery.stateful):
+                continue
+            manifest.subqueries[name] = SubqueryRecord(exchange=subquery.exchange)
+            if subquery.exchange in manifest.exchanges:
                 continue
             grid = None
             if subquery.spread == IN_GRID:
                 grid = choose_grid(self.options.sites, *subquery.weights)
             # The cells of a grid cannot be cut
             count, slots = (grid.cells, 0) if grid else (partitions, slots_for(partitions))
-            manifest.subqueries[name] = SubqueryRecord(
+            manifest.exchanges[subquery.exchange] = ExchangeRecord(
                 **mapped(even_map(count, self.options.sites, slots)),
                 grid=list(grid.bands) if grid else [],
+                reached=reached[subquery.exchange],
             )
         return manifest
 
@@ -116,6 +144,7 @@ class Checkpoint:
             identity=self.plan.identity,
             streams={name: StreamRecord() for name in self.plan.streams},
             watermarks={stream.component: None for stream in self.plan.streams.values()},
+            exchanges={},
             subqueries={},
             partitioning=self.options.partitioning,
         )
@@ -135,8 +164,7 @@ class Checkpoint:
 
     def reached(self) -> dict[str, int | None]:
         """How far the input of each exchange has come."""
-        known = inputs_reached(self.plan, self.manifest.holds, self.manifest.watermarks)
-        return {**known, **{h: w for h, w in self.manifest.reached.items() if h in known}}
+        return {name: self.manifest.exchanges[name].reached for name in self.plan.exchanges}
 
     def recover(self) -> None:
         """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
@@ -197,7 +225,7 @@ class Checkpoint:
 
     def commit(
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer],
-        steered: Mapping[str, Any],
+        steered: Steered,
     ) -> None:  # fmt: skip
         """Writes the manifest of the epoch, with what steers the run: from here on it has happened."""
         self._check_shared(orders, report)
@@ -213,6 +241,10 @@ class Checkpoint:
             identity=self.plan.identity,
             streams=self._streams(orders, report, offers, now),
             watermarks=watermarks,
+            exchanges={
+                name: self._exchange(name, orders, reached[name], steered)
+                for name in self.plan.exchanges
+            },
             subqueries={
                 name: self._subquery(subquery, orders, report, reached)
                 for name, subquery in self.plan.subqueries.items()
@@ -228,11 +260,9 @@ class Checkpoint:
             ),
             ended=orders.ended,
             partitioning=self.manifest.partitioning,
-            holds=dict(orders.holds),
             held=[ref for ref in self.manifest.held if ref not in orders.held]
             + [ref for part in report.parts() for ref in part.held],
-            reached=reached,
-            **steered,
+            moving=steered.moving,
         )
         self.store.ledger.commit(manifest)
         self.manifest = manifest
@@ -277,6 +307,21 @@ class Checkpoint:
             )
         return records
 
+    def _exchange(
+        self, name: str, orders: Orders, reached: int | None, steered: Steered
+    ) -> ExchangeRecord:
+        before = self.manifest.exchanges[name]
+        return ExchangeRecord(
+            **mapped(orders.maps[name]),
+            grid=before.grid,
+            scattered=[*before.scattered, *orders.scattering.get(name, ())],
+            reached=reached,
+            holds=orders.holds.get(name, ()),
+            by_hand=name in steered.by_hand,
+            adapted=name in steered.adapted,
+            pins=steered.pins.get(name, {}),
+        )
+
     def _subquery(
         self, subquery: Subquery, orders: Orders, report: EpochReport,
         reached: Mapping[str, int | None],
@@ -287,17 +332,15 @@ class Checkpoint:
             for site in report.sites
             if subquery.name in site.subqueries
         ]
-        watermark = subquery.watermark(reached[subquery.home])
-        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.home, ())]
+        watermark = subquery.watermark(reached[subquery.exchange])
+        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.exchange, ())]
         passed = least([watermark, *waiting])
         live = unmask(known.segments, done)
         live += [ref for part in done for ref in part.segments]
         if passed is not None:
             live = [ref for ref in live if ref.max_due > passed and not orders.ended]
         return SubqueryRecord(
-            **mapped(orders.maps[subquery.home]),
-            grid=known.grid,
-            scattered=[*known.scattered, *orders.scattering.get(subquery.name, ())],
+            exchange=subquery.exchange,
             segments=live,
             watermark=watermark,
             combine=self._combine(subquery.name, known, orders, report, done),
@@ -314,7 +357,7 @@ class Checkpoint:
         self, subquery: Subquery, known: SubqueryRecord, orders: Orders, report: EpochReport
     ) -> float:
         # Sites that other exchanges have been given are not idle for want of balance
-        owners = {*orders.maps[subquery.home].sites}
+        owners = {*orders.maps[subquery.exchange].sites}
         loads = [
             site.subqueries[subquery.name].rows_in
             for site in report.sites

@@ -18,7 +18,7 @@ from anabranch.engine.options import RunOptions
 from anabranch.engine.seen import of_partitions, of_sites
 from anabranch.engine.steering import Steering
 from anabranch.errors import RunError, suggest
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE
 
@@ -49,7 +49,7 @@ class Controls:
             raise RunError(
                 f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
             )
-        return self._steering.maps[self.plan.subqueries[subquery].home]
+        return self._steering.maps[self.plan.subqueries[subquery].exchange]
 
     def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
         """Gives a subquery another map of partitions to sites, from the next epoch on.
@@ -62,7 +62,7 @@ class Controls:
                 raise RunError(
                     f"Expected a map as run.partition_map('{subquery}') gives it, got {partition_map!r}."
                 )
-            home = self.plan.subqueries[subquery].home
+            exchange = self.plan.subqueries[subquery].exchange
             alike = (partition_map.slots, partition_map.cells) == (known.slots, known.cells)
             numbers = [whole("site", site) for site in partition_map.sites]
             if not alike or not 0 <= min(numbers) <= max(numbers) < self.sites:
@@ -70,7 +70,7 @@ class Controls:
                     f"The new map of '{subquery}' must have {known.slots} slots on at most "
                     f"{self.sites} sites: make it of run.partition_map('{subquery}')."
                 )
-            for start, site in self.pins.get(home, {}).items():
+            for start, site in self.pins.get(exchange, {}).items():
                 number = partition_map.partition_at(start)
                 owner, first = partition_map.sites[number], partition_map.starts[number]
                 # On its way to its site it is elsewhere, and may stay there until it has come
@@ -81,9 +81,9 @@ class Controls:
                         f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
                         f"to site {site}: unpin it first, or leave it there."
                     )
-            self._steering.by_hand.add(home)
+            self._steering.by_hand.add(exchange)
             self._steering.give(
-                {home: partition_map}, "another map", self._checkpoint.manifest.epoch
+                {exchange: partition_map}, "another map", self._checkpoint.manifest.epoch
             )
 
     @property
@@ -127,10 +127,10 @@ class Controls:
         """Gives an exchange that `repartition` took over back to the controller."""
         with self._changing():
             self.partition_map(subquery)
-            home = self.plan.subqueries[subquery].home
-            if home not in self._steering.by_hand:
+            exchange = self.plan.subqueries[subquery].exchange
+            if exchange not in self._steering.by_hand:
                 raise RunError(f"The map of '{subquery}' was not made by hand.")
-            self._steering.by_hand.discard(home)
+            self._steering.by_hand.discard(exchange)
 
     def _request(self, actions: Sequence[Action]) -> None:
         """Has these actions carried out as they are, unchecked: for chaos."""
@@ -170,7 +170,7 @@ class Controls:
         """Lets a pinned partition move again."""
         with self._changing():
             self.partition_map(subquery)
-            subject = (self.plan.subqueries[subquery].home, whole("partition", partition))
+            subject = (self.plan.subqueries[subquery].exchange, whole("partition", partition))
             if self._steering.adaptation.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
@@ -186,7 +186,7 @@ class Controls:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
                 )
-            if subject[0] in self.plan.in_step:
+            if self.plan.exchanges[subject[0]].in_step:
                 raise RunError(
                     f"'{subquery}' numbers the rows of an input of a join within a number of rows, in step "
                     "with those of the other: none can wait."
@@ -199,21 +199,21 @@ class Controls:
         """Lets the rows of a paused partition go."""
         with self._changing():
             self.partition_map(subquery)
-            subject = (self.plan.subqueries[subquery].home, whole("partition", partition))
+            subject = (self.plan.subqueries[subquery].exchange, whole("partition", partition))
             if subject not in self._steering.adaptation.buffer.stopped:
                 raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
             self._steering.adaptation.buffer.stopped.discard(subject)
 
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
-        home, partition = self._subject(subquery, partition)
+        exchange, partition = self._subject(subquery, partition)
         if not 0 <= whole("site", site) < self.sites:
             raise RunError(
                 f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
             )
-        self._steering.adaptation.protocol.require_at_rest((home, partition))
+        self._steering.adaptation.protocol.require_at_rest((exchange, partition))
         known = self.partition_map(subquery)
         source = known.sites[known.partition_at(partition)]
-        return Move(home, partition, cause, source=source, target=whole("site", site))
+        return Move(exchange, partition, cause, source=source, target=whole("site", site))
 
     def _subject(self, subquery: str, partition: int) -> tuple[str, int]:
         """A partition that there is, as its exchange and first slot."""
@@ -225,7 +225,7 @@ class Controls:
                 f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
                 f"run.partition_map('{subquery}').starts has all of them."
             )
-        return self.plan.subqueries[subquery].home, partition
+        return self.plan.subqueries[subquery].exchange, partition
 
     def set_sites(self, sites: int) -> None:
         """Goes on with another number of sites from the next epoch on; few partitions move."""
@@ -234,8 +234,8 @@ class Controls:
         with self._changing():
             counts = [
                 known.partitions
-                for home, known in self._steering.maps.items()
-                if home not in self._steering.grids
+                for exchange, known in self._steering.maps.items()
+                if exchange not in self._steering.grids
             ]
             fewest = min(counts, default=sites)
             if sites > fewest:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from anabranch.operators.base import END_OF_TIME
-from anabranch.plan.subquery import Plan, StreamPlan
+from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.holdback import Holds, least
 from anabranch.routing.partition_map import PartitionMap
@@ -149,11 +149,11 @@ class SplitReport(msgspec.Struct):
     lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
     """A few hashes of what decides the lane of a row, for each stream and the partition of a lane."""
     sent: dict[str, Counts] = msgspec.field(default_factory=dict)
-    """Rows for each partition of the exchanges of the next level, by their homes."""
+    """Rows for each partition of the exchanges of the next level."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
+    """Rows of hot slots before and after sub-aggregation, by exchange."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -190,11 +190,11 @@ class SiteReport(msgspec.Struct):
     received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
     sent: dict[str, Counts] = msgspec.field(default_factory=dict)
-    """Rows for each partition of the exchanges of the next level, by their homes."""
+    """Rows for each partition of the exchanges of the next level."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
+    """Rows of hot slots before and after sub-aggregation, by exchange."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0
@@ -309,15 +309,15 @@ def inputs_reached(
     # Each comes after those it reads
     for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level):
         above = [watermarks[subquery.component]]
-        if subquery.home in reached:
-            above.append(reached[subquery.home])
+        if subquery.exchange in reached:
+            above.append(reached[subquery.exchange])
         for path in subquery.paths:
             origin = plan.subqueries.get(path.origin)
-            if origin is not None and origin.home != subquery.home:
-                above.append(behind[origin.home])
-        reached[subquery.home] = least(above)
-        waiting = [hold.watermark for hold in holds.get(subquery.home, ())]
-        behind[subquery.home] = least([reached[subquery.home], *waiting])
+            if origin is not None and origin.exchange != subquery.exchange:
+                above.append(behind[origin.exchange])
+        reached[subquery.exchange] = least(above)
+        waiting = [hold.watermark for hold in holds.get(subquery.exchange, ())]
+        behind[subquery.exchange] = least([reached[subquery.exchange], *waiting])
     return reached
 
 

@@ -12,7 +12,9 @@ from collections.abc import Collection, Mapping
 from anabranch.adapt.actions import Condense, Scatter
 from anabranch.engine.epoch import EpochReport
 from anabranch.language.graph import Join
-from anabranch.plan.subquery import BY_TERMS, Plan
+from anabranch.plan.exchange import Exchange
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import BY_TERMS
 from anabranch.routing.grid import Scattered, choose_grid
 from anabranch.routing.holdback import Holds
 from anabranch.routing.partition_map import MAX_SLOTS, PartitionMap
@@ -28,15 +30,17 @@ class HotSlots:
     """The slots of a run that are condensed, and those that are to be scattered."""
 
     def __init__(self, plan: Plan, maps: Mapping[str, PartitionMap], manifest: Manifest) -> None:
-        self.combining = {part.home for part in plan.subqueries.values() if part.combines}
+        self.combining = {one.name for one in plan.exchanges.values() if one.combines}
         """The exchanges before aggregates."""
-        self.scatterable = {home: maps[home].hashed for home in maps if _can_scatter(plan, home)}
+        self.scatterable = {
+            one.name: maps[one.name].hashed for one in plan.exchanges.values() if _can_scatter(one)
+        }
         """The exchanges whose hot keys can be scattered, with the number of their slots."""
         self._condensed: dict[tuple[str, int], int] = {}
         self._next: dict[str, list[Scattered]] = {}
         self._known = {
             (name, one.slot)
-            for name, record in manifest.subqueries.items()
+            for name, record in manifest.exchanges.items()
             for one in record.scattered
         }
 
@@ -53,23 +57,23 @@ class HotSlots:
         """Keeps condensing where that makes fewer rows of many."""
         sums: dict[str, list[int]] = {}
         for part in report.parts():
-            for home, (before, after) in part.condensed.items():
-                known = sums.setdefault(home, [0, 0])
+            for exchange, (before, after) in part.condensed.items():
+                known = sums.setdefault(exchange, [0, 0])
                 known[0], known[1] = known[0] + before, known[1] + after
-        for home, slot in self._condensed:
-            before, after = sums.get(home, (0, 0))
+        for exchange, slot in self._condensed:
+            before, after = sums.get(exchange, (0, 0))
             if after and before >= min(reduction, WORTHWHILE) * after:
-                self._condensed[home, slot] = epoch
+                self._condensed[exchange, slot] = epoch
 
     def condensed(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
         """The slots whose rows senders sub-aggregate in an epoch."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for (home, slot), since in list(self._condensed.items()):
+        for (exchange, slot), since in list(self._condensed.items()):
             if epoch - since > CONDENSED:
-                del self._condensed[home, slot]
+                del self._condensed[exchange, slot]
             else:
-                found.setdefault(home, []).append((slot, slot + 1))
-        return {home: tuple(sorted(slots)) for home, slots in found.items()}
+                found.setdefault(exchange, []).append((slot, slot + 1))
+        return {exchange: tuple(sorted(slots)) for exchange, slots in found.items()}
 
     def scatter(self, action: Scatter, known: PartitionMap) -> PartitionMap:
         """Sets out to scatter a slot with the next epoch: the map with its cells."""
@@ -85,20 +89,21 @@ class HotSlots:
 
     def take_next(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
         """What is scattered in this epoch; not while anything of its exchange waits."""
-        now = {home: tuple(some) for home, some in self._next.items() if home not in holds}
-        self._next = {home: some for home, some in self._next.items() if home in holds}
+        now = {
+            exchange: tuple(some) for exchange, some in self._next.items() if exchange not in holds
+        }
+        self._next = {exchange: some for exchange, some in self._next.items() if exchange in holds}
         return now
 
 
-def _can_scatter(plan: Plan, home: str) -> bool:
+def _can_scatter(exchange: Exchange) -> bool:
     """Whether an exchange serves one inner join of two inputs by equal keys, and nothing else."""
-    sharing = [part for part in plan.subqueries.values() if part.home == home]
-    node = sharing[0].node
+    node = exchange.members[0].node
     return (
-        len(sharing) == 1
+        len(exchange.members) == 1
         and isinstance(node, Join)
         and node.kind == "inner"
         and len(node.parts) == 2
         and node.rows is None
-        and sharing[0].spread == BY_TERMS
+        and exchange.spread == BY_TERMS
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from anabranch.adapt.actions import Move
 from anabranch.adapt.protocols.moving import Moving
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap, intersect
 from anabranch.state.manifest import Manifest, MovingRecord
 
@@ -45,9 +45,8 @@ def fetches(
     wanted: dict[int, set[str]] = {}
     for move in (known.move for known in moving):
         slots = maps[move.exchange].range_at(move.partition)
-        for name, subquery in plan.subqueries.items():
-            if subquery.home == move.exchange:
-                refs = manifest.subqueries[name].segments
-                files = {r.file for r in refs if intersect(r.live, [slots])}
-                wanted.setdefault(move.target, set()).update(files)
+        for member in plan.exchanges[move.exchange].members:
+            refs = manifest.subqueries[member.name].segments
+            files = {r.file for r in refs if intersect(r.live, [slots])}
+            wanted.setdefault(move.target, set()).update(files)
     return {site: tuple(sorted(files)) for site, files in wanted.items()}

@@ -47,11 +47,11 @@ class Outbox:
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
     sent: dict[str, Counts] = field(default_factory=dict)
-    """Rows for each partition, by the homes of the next level."""
+    """Rows for each partition, by exchange of the next level."""
     held: list[HeldRef] = field(default_factory=list)
     """Rows that wait."""
     condensed: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Rows of hot slots before and after sub-aggregation, by the homes of their exchanges."""
+    """Rows of hot slots before and after sub-aggregation, by exchange."""
 
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
@@ -76,14 +76,14 @@ class Outbox:
             number = hash_columns(known, stepped.height).view(np.int64)
             stepped = stepped.with_columns(pl.Series(SEQ, number))
         if subquery.spread == IN_GRID:
-            grid = self.orders.grids[subquery.home]
+            grid = self.orders.grids[subquery.exchange]
             which, cells = grid.places(stepped.height, path.input, start=self.orders.epoch)
             stepped = stepped[pl.Series(which.astype(np.uint32))]
             placed = Spread(grid.cells, placed=cells.astype(np.uint64))
             return subquery.operator.intake(stepped, placed, path.input)
         spread = self._spread(subquery, path.input, stepped, lane)
         taken = subquery.operator.intake(stepped, spread, path.input)
-        scattered = self.orders.scattered.get(subquery.home, ())
+        scattered = self.orders.scattered.get(subquery.exchange, ())
         if scattered:
             places = slot_of_locator(taken[LOCATOR].to_numpy())
             found = set(distinct(places[np.isin(places, [one.slot for one in scattered])]).tolist())
@@ -95,7 +95,7 @@ class Outbox:
     def _spread(
         self, subquery: Subquery, input: int, rows: pl.DataFrame, lane: int | None
     ) -> Spread:
-        slots = self.orders.maps[subquery.home].hashed
+        slots = self.orders.maps[subquery.exchange].hashed
         if self.level and subquery.level == self.level:
             # Without an exchange, results stay on the slot that they were made on
             return Spread(slots, placed=slot_of_locator(rows[LOCATOR].to_numpy()))
@@ -127,14 +127,14 @@ class Outbox:
 
     def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
         """The rows that flow; those that are to wait are written beside the state."""
-        home = self.orders.plan.subqueries[inlet[0]].home
-        holds = self.orders.holds.get(home)
+        exchange = self.orders.plan.subqueries[inlet[0]].exchange
+        holds = self.orders.holds.get(exchange)
         if not holds:
             return frame
         waits = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots_of(holds))
         if waits.any():
             rows = frame.wide().filter(pl.Series(waits))
-            self.held.append(hold_back(self.orders, home, inlet, rows, slots_of(holds)))
+            self.held.append(hold_back(self.orders, exchange, inlet, rows, slots_of(holds)))
         return Frame(frame.rows.filter(pl.Series(~waits)), frame.narrowed)
 
     def let_go(self, held: Sequence[HeldRef]) -> None:
@@ -146,7 +146,7 @@ class Outbox:
     def _combined(self, name: str, frame: Frame) -> list[Frame]:
         """The rows, all sub-aggregated or none; or those of hot keys, and the others as they are."""
         subquery = self.orders.plan.subqueries[name]
-        hot = self.orders.hot.get(subquery.home, ()) if subquery.combines else ()
+        hot = self.orders.hot.get(subquery.exchange, ()) if subquery.combines else ()
         if name in self.orders.combine:
             return [self._fewer(subquery, frame)]
         if not hot:
@@ -156,9 +156,9 @@ class Outbox:
             return [frame]
         others = Frame(frame.rows.filter(pl.Series(~popular)), frame.narrowed)
         few = self._fewer(subquery, Frame(frame.rows.filter(pl.Series(popular)), frame.narrowed))
-        before, after = self.condensed.get(subquery.home, (0, 0))
+        before, after = self.condensed.get(subquery.exchange, (0, 0))
         counts = before + int(popular.sum()), after + few.rows.height
-        self.condensed[subquery.home] = counts
+        self.condensed[subquery.exchange] = counts
         return [few, others] if others.rows.height else [few]
 
     def _fewer(self, subquery: Subquery, frame: Frame) -> Frame:
@@ -184,16 +184,18 @@ class Outbox:
                     continue
                 places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
                 if subquery.level == self.level + 1:
-                    slots.setdefault(subquery.home, []).append(places)
-                owners = self.orders.maps[subquery.home].site_of(places)
+                    slots.setdefault(subquery.exchange, []).append(places)
+                owners = self.orders.maps[subquery.exchange].site_of(places)
                 if int(owners.max()) >= sites:
                     raise RunError(
-                        f"The map of '{subquery.home}' has site {int(owners.max())}, but this epoch has "
+                        f"The map of '{subquery.exchange}' has site {int(owners.max())}, but this epoch has "
                         f"only {sites} sites. Nothing of it is counted; please report this."
                     )
                 for site, part in split_by_site(frame.rows, owners, sites):
                     boxes[site].append((inlet, Frame(part, frame.narrowed)))
-        self.sent = {home: count(self.orders.maps[home], found) for home, found in slots.items()}
+        self.sent = {
+            exchange: count(self.orders.maps[exchange], found) for exchange, found in slots.items()
+        }
         return boxes
 
 

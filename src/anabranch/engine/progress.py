@@ -9,7 +9,8 @@ from typing import Any
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.language.graph import Join, Node, streams_of
 from anabranch.operators.base import END_OF_TIME
-from anabranch.plan.subquery import BY_LANE, Plan, StreamPlan
+from anabranch.plan.plan import Plan, StreamPlan
+from anabranch.plan.subquery import BY_LANE
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest
@@ -102,6 +103,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
     operators = []
     for name, record in manifest.subqueries.items():
         done = [site.subqueries[name] for site in report.sites if name in site.subqueries]
+        exchange = manifest.exchanges[record.exchange]
         operators.append(
             {
                 "operatorName": name,
@@ -116,8 +118,8 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 ),
                 "customMetrics": {
                     "segments": len(record.segments),
-                    "partitions": len(record.sites),
-                    "grid": record.grid,
+                    "partitions": len(exchange.sites),
+                    "grid": exchange.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
                     "open": _may_give_more(orders.plan.subqueries[name].node),
@@ -127,7 +129,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     "bytesOut": sum(part.bytes_out for part in done),
                     "busySeconds": round(sum(part.seconds for part in done), 4),
                     "skew": skew([part.rows_in for part in done]),
-                    "sites": len({*record.sites}),
+                    "sites": len({*exchange.sites}),
                     "watermark": record.watermark,
                 },
             }

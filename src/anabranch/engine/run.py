@@ -13,6 +13,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -20,16 +21,16 @@ import polars as pl
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
 from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
-from anabranch.engine.exchange import Exchange
 from anabranch.engine.options import RunOptions
 from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.steering import Steering
+from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import place_lanes
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
@@ -48,14 +49,14 @@ class Run(Controls):
 
     def __init__(
         self, plan: Plan, sources: Mapping[str, Source], sinks: Mapping[str, Sink],
-        exchange: Exchange, options: RunOptions, explainer: Explainer | None = None,
+        transport: Transport, options: RunOptions, explainer: Explainer | None = None,
     ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options
         self.run_id = str(uuid.uuid4())
         self._sources = sources
         self._readers: dict[str, Reader] = {}
-        self._exchange = exchange
+        self._transport = transport
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
         try:
@@ -199,7 +200,7 @@ class Run(Controls):
         steps: list[tuple[str, Callable[[], None]]] = [
             (f"Stream '{name}'", reader.stop) for name, reader in self._readers.items()
         ]
-        steps += [("The exchange", self._exchange.close)]
+        steps += [("The transport", self._transport.close)]
         steps += [(f"The checkpoint '{self.options.root}'", self._checkpoint.close)]
         for what, release in steps:
             try:
@@ -249,7 +250,7 @@ class Run(Controls):
         """One epoch if there is input; False when the run is over."""
         began = time.monotonic()
         with self._steering.changing:
-            alive = self._exchange.alive(self.sites)
+            alive = self._transport.alive(self.sites)
             if any(alive):
                 self._steering.follow(alive, self._checkpoint.manifest)
         if not any(alive):
@@ -279,7 +280,7 @@ class Run(Controls):
         return True
 
     def _tasks(self) -> int:
-        return self.options.settings.split_tasks or self._exchange.parallelism()
+        return self.options.settings.split_tasks or self._transport.parallelism()
 
     def _poll(self) -> dict[str, Offer]:
         settings = self.options.settings
@@ -312,7 +313,7 @@ class Run(Controls):
             steered = self._steering.record()
         step("before-tasks", epoch)
         try:
-            report = self._exchange.run(orders)
+            report = self._transport.run(orders)
             fault = report.fault()
             if fault:
                 raise STAGES.get(fault.kind, RunError)(fault.message)
@@ -323,7 +324,7 @@ class Run(Controls):
         ran = time.monotonic()
         step("before-commit", epoch)
         with self._steering.changing:
-            steered["pins"] = self._steering.adaptation.pins.by_exchange()
+            steered = replace(steered, pins=self._steering.adaptation.pins.by_exchange())
         self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)
@@ -379,7 +380,7 @@ class Run(Controls):
             hot=self._steering.adaptation.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
-                for name, record in manifest.subqueries.items()
+                for name, record in manifest.exchanges.items()
                 if record.scattered
             },
             scattering=self._steering.adaptation.hot.take_next(waiting.holds),
@@ -396,10 +397,10 @@ class Run(Controls):
         """The slot of each lane of the streams that come partitioned as the plan wants them."""
         found: dict[str, dict[str, int]] = {}
         for name, stream in self.plan.streams.items():
-            if stream.home is not None:
+            if stream.exchange is not None:
                 known = self._checkpoint.manifest.streams[name].lanes
                 new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                found[name] = place_lanes(known, new, self._steering.maps[stream.home].hashed)
+                found[name] = place_lanes(known, new, self._steering.maps[stream.exchange].hashed)
         return found
 
     def _tasks_of(
@@ -408,9 +409,9 @@ class Run(Controls):
         """The split task of each lane: that with the number of the site which owns its partition."""
         readers: dict[tuple[str, str | None], int] = {}
         for name, some in lanes.items():
-            home = self._steering.maps[self.plan.streams[name].home or ""]
+            exchange = self._steering.maps[self.plan.streams[name].exchange or ""]
             for lane, slot in some.items():
-                readers[name, lane] = home.sites[home.partition_at(slot)]
+                readers[name, lane] = exchange.sites[exchange.partition_at(slot)]
         return readers
 
     def _tell(
@@ -420,6 +421,6 @@ class Run(Controls):
         told = describe_epoch(
             self.id, self.run_id, self.name, orders, self._checkpoint.manifest, report, offers,
             times, self._checkpoint.sinks, adaptation,
-            self._exchange.placement,
+            self._transport.placement,
         )  # fmt: skip
         self._progress.append(told)

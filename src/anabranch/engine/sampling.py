@@ -8,25 +8,27 @@ import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.engine.epoch import Counts, EpochReport, Orders
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.segment import SegmentRef
 
 
-def sample(orders: Orders, report: EpochReport, number: int, homes: Sequence[str]) -> Sample | None:
+def sample(
+    orders: Orders, report: EpochReport, number: int, exchanges: Sequence[str]
+) -> Sample | None:
     """One epoch at one level, from the reports; None if nothing came to it."""
     parts = [part for part in report.sites if part.level == number]
     senders = report.splits if number == 1 else [p for p in report.sites if p.level == number - 1]
     traffic = {}
-    for home in homes:
-        known = orders.maps[home]
-        sent = [part.sent[home] for part in senders if home in part.sent]
+    for exchange in exchanges:
+        known = orders.maps[exchange]
+        sent = [part.sent[exchange] for part in senders if exchange in part.sent]
         if not sent:
             continue
         rows, peaks, slots = _added(sent, known.partitions)
-        own = {name for name, part in orders.plan.subqueries.items() if part.home == home}
+        own = {member.name for member in orders.plan.exchanges[exchange].members}
         done = [d for part in parts for name, d in part.subqueries.items() if name in own]
-        traffic[home] = Traffic(
+        traffic[exchange] = Traffic(
             rows, peaks, slots, sum(d.seconds for d in done), sum(d.rows_out for d in done)
         )
     if not traffic or not parts:
@@ -58,17 +60,16 @@ def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, 
 
 
 def state_bytes(
-    plan: Plan, home: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
+    plan: Plan, exchange: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
 ) -> np.ndarray:
     """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
     steps = np.zeros(known.slots + 1)
-    for name, subquery in plan.subqueries.items():
-        if subquery.home == home:
-            for ref in segments.get(name, ()):
-                first, end = np.asarray(ref.live).reshape(-1, 2).T
-                density = ref.bytes / max(1, int((end - first).sum()))
-                steps[first] += density
-                steps[end] -= density
+    for member in plan.exchanges[exchange].members:
+        for ref in segments.get(member.name, ()):
+            first, end = np.asarray(ref.live).reshape(-1, 2).T
+            density = ref.bytes / max(1, int((end - first).sum()))
+            steps[first] += density
+            steps[end] -= density
     found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
     found[found < 0] = 0.0
     return found

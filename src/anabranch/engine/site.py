@@ -151,8 +151,8 @@ def _advance(
     done = report.subqueries[subquery.name]
     frames = [_gathered(subquery, part) for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
-    after = subquery.watermark(reached[subquery.home])
-    stretches = list(_stretches(orders, subquery.home, site))
+    after = subquery.watermark(reached[subquery.exchange])
+    stretches = list(_stretches(orders, subquery.exchange, site))
     for number, (slots, before) in enumerate(stretches):
         own = frames if len(stretches) == 1 else [_cut(frame, slots) for frame in frames]
         state = SiteState(orders.place, orders.segments[subquery.name], slots)
@@ -176,14 +176,14 @@ def _gathered(subquery: Subquery, received: list[Frame]) -> Frame | None:
     return concat([k if operator.is_combined(k) else narrow(operator.combine(k)) for k in kinds])
 
 
-def _stretches(orders: Orders, home: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
+def _stretches(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
     """The slots of a site that are worked on in this epoch, by the watermark they had reached before.
 
     Nearly always one. Slots whose rows waited had come less far than the others.
     """
-    holds, released = orders.holds.get(home, ()), orders.released.get(home, ())
-    owned = orders.maps[home].owned_by(site)
-    yield subtract(owned, slots_of([*holds, *released])), orders.reached[home]
+    holds, released = orders.holds.get(exchange, ()), orders.released.get(exchange, ())
+    owned = orders.maps[exchange].owned_by(site)
+    yield subtract(owned, slots_of([*holds, *released])), orders.reached[exchange]
     behind: dict[int | None, Ranges] = {}
     for hold in released:
         behind.setdefault(hold.watermark, []).append((hold.first, hold.end))

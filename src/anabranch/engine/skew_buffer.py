@@ -12,7 +12,7 @@ import numpy as np
 
 from anabranch.adapt.policies.holding import MOST_EPOCHS, choose_holds, slow_sites
 from anabranch.adapt.view import View
-from anabranch.plan.subquery import IN_GRID, Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, SHARED, Settings
 from anabranch.state.manifest import Manifest
@@ -23,8 +23,7 @@ class SkewBuffer:
 
     def __init__(self, plan: Plan, settings: Settings) -> None:
         self._kind, self._space = settings.skew_buffer, float(settings.skew_buffer_bytes)
-        in_grid = [home for home in plan.homes if plan.subqueries[home].spread == IN_GRID]
-        self._never = [*in_grid, *plan.in_step]
+        self._never = [one.name for one in plan.exchanges.values() if one.in_grid or one.in_step]
         self._slow: set[tuple[str, int]] = set()
         """Partitions whose rows wait because their site is slow."""
         self._given_up: dict[int, set[int]] = {}
@@ -43,10 +42,10 @@ class SkewBuffer:
     ) -> dict[str, list[tuple[int, int]]]:
         """The slots of each exchange whose rows wait in the next epoch: those of paused partitions too."""
         found: dict[str, list[tuple[int, int]]] = {}
-        for home, start in sorted({*paused, *self._slow, *self.stopped}):
-            first, end = maps[home].range_at(start)
+        for exchange, start in sorted({*paused, *self._slow, *self.stopped}):
+            first, end = maps[exchange].range_at(start)
             if first == start:
-                found.setdefault(home, []).append((first, end))
+                found.setdefault(exchange, []).append((first, end))
         return found
 
     def forget_slow(self) -> None:
@@ -66,8 +65,8 @@ class SkewBuffer:
         When the space is full, all is let go.
         """
         waited = {
-            (home, hold.first): manifest.epoch - hold.since + 1
-            for home, holds in manifest.holds.items()
+            (exchange, hold.first): manifest.epoch - hold.since + 1
+            for exchange, holds in manifest.holds.items()
             for hold in holds
         }
         self._give_up(views, waited, manifest)
@@ -82,7 +81,7 @@ class SkewBuffer:
             return
         for level in urgent:
             view = views[level]
-            records = [manifest.subqueries[home] for home in view.exchanges]
+            records = [manifest.subqueries[exchange] for exchange in view.exchanges]
             rows = sum(record.rows_received for record in records)
             each = max(1.0, sum(record.bytes_received for record in records) / max(1, rows))
             chosen, count = choose_holds(
@@ -99,9 +98,9 @@ class SkewBuffer:
         late = [name for name in self._slow if waited.get(name, 0) >= MOST_EPOCHS]
         for level, view in views.items():
             found = self._given_up.setdefault(level, set())
-            for home, start in late:
-                if home in view.exchanges:
-                    known = manifest.subqueries[home].map()
+            for exchange, start in late:
+                if exchange in view.exchanges:
+                    known = manifest.exchanges[exchange].map()
                     found.add(known.sites[known.partition_at(start)])
             slow = slow_sites(view)
             found &= {*np.flatnonzero(slow).tolist()}
@@ -110,8 +109,8 @@ class SkewBuffer:
         """What waits now."""
         return {
             "waiting": [
-                {"exchange": home, "first": hold.first, "end": hold.end, "since": hold.since}
-                for home, holds in manifest.holds.items()
+                {"exchange": exchange, "first": hold.first, "end": hold.end, "since": hold.since}
+                for exchange, holds in manifest.holds.items()
                 for hold in holds
             ],
             "waitingRows": sum(ref.rows for ref in manifest.held),
@@ -124,6 +123,6 @@ def _by_site(manifest: Manifest, maps: Mapping[str, PartitionMap], sites: int) -
     found = np.zeros(sites)
     for ref in manifest.held:
         slots = np.concatenate([np.arange(first, end) for first, end in ref.slots])
-        owners = maps[ref.home].site_of(slots)
+        owners = maps[ref.exchange].site_of(slots)
         found += np.bincount(owners, minlength=sites)[:sites] * ref.rows / len(slots)
     return found

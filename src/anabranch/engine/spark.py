@@ -21,8 +21,8 @@ from pyspark import RDD, SparkContext, cloudpickle
 from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.engine.exchange import gather_sites, gather_splits
 from anabranch.engine.placement import bind
+from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
 

@@ -24,7 +24,7 @@ from anabranch.language.window import LATEST
 from anabranch.operators.base import time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
-from anabranch.plan.subquery import StreamPlan
+from anabranch.plan.plan import StreamPlan
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.partition_map import distinct
 from anabranch.sinks.dead_letter import Letters

@@ -9,17 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from anabranch.adapt.actions import Action, Move, Scatter, applied
 from anabranch.engine.adapting import Adaptation
+from anabranch.engine.commit import Steered
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.history import BY_HAND, SITES, Decision
 from anabranch.engine.moves import fetches, recorded
 from anabranch.engine.pins import Pins
-from anabranch.plan.subquery import Plan
+from anabranch.plan.plan import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid
 from anabranch.routing.holdback import Holds, renew, slots_of, within
@@ -48,13 +48,13 @@ class Steering:
         self._plan, self._settings, self._far = plan, settings, far
         self.sites = sites
         # The manifest of an epoch may have pins that were made while it ran, with other maps
-        maps = Pins.recorded(manifest.pins).cut(self._maps(manifest))
+        maps = Pins.recorded(manifest).cut(self._maps(manifest))
         self.grids = {
             name: Grid(tuple(record.grid))
-            for name, record in manifest.subqueries.items()
+            for name, record in manifest.exchanges.items()
             if record.grid
         }
-        self.by_hand = {home for home in manifest.by_hand if home in maps}
+        self.by_hand = {name for name in maps if manifest.exchanges[name].by_hand}
         """The exchanges whose maps the user has taken over."""
         self.adaptation = Adaptation(plan, settings, sites, manifest, maps)
         self.maps = self._pinned(maps)
@@ -75,22 +75,21 @@ class Steering:
         """The maps with pinned partitions where they are pinned to, if these sites live."""
         return self.adaptation.pins.keep(maps, self.adaptation.alive)
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Steered:
         """What the manifest keeps of it beside the maps."""
-        return {
-            "by_hand": sorted(self.by_hand),
-            "adapted": sorted(self.adaptation.adapted),
-            "pins": self.adaptation.pins.by_exchange(),
-            "moving": recorded(self.adaptation.protocol.moving.values()),
-        }
+        return Steered(
+            by_hand=frozenset(self.by_hand),
+            adapted=frozenset(self.adaptation.adapted),
+            pins=self.adaptation.pins.by_exchange(),
+            moving=recorded(self.adaptation.protocol.moving.values()),
+        )
 
     def _maps(self, manifest: Manifest) -> dict[str, PartitionMap]:
         """The map of each exchange; spread anew if the number of sites is another one now."""
-        records = {home: manifest.subqueries[home] for home in self._plan.homes}
-        maps = {home: record.map() for home, record in records.items()}
+        maps = {name: manifest.exchanges[name].map() for name in self._plan.exchanges}
         if manifest.sites == self.sites:
             return maps
-        return {home: known.respread(range(self.sites)) for home, known in maps.items()}
+        return {exchange: known.respread(range(self.sites)) for exchange, known in maps.items()}
 
     def allot(self, manifest: Manifest) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet.
@@ -103,17 +102,17 @@ class Steering:
             return
         costs: dict[int, dict[str, float]] = {}
         for name, subquery in self._plan.subqueries.items():
-            if subquery.home not in self.by_hand:
+            if subquery.exchange not in self.by_hand:
                 group = costs.setdefault(0 if strategy == "operator" else subquery.level, {})
                 spent = manifest.subqueries[name].seconds
-                group[subquery.home] = group.get(subquery.home, 0.0) + spent
+                group[subquery.exchange] = group.get(subquery.exchange, 0.0) + spent
         for group in costs.values():
             if len(group) < 2 or not all(group.values()) or self.adaptation.adapted & {*group}:
                 continue
             make = allot_whole if strategy == "operator" else allot
             wanted = self._pinned(make(group, self.maps, sites))
             before, after = (busiest(group, maps, sites) for maps in (self.maps, wanted))
-            spans = ((self.maps[home].span, wanted[home].span) for home in group)
+            spans = ((self.maps[exchange].span, wanted[exchange].span) for exchange in group)
             # Fewer sites mean fewer frames and files; one more or less is not worth a move
             wasteful = any(now > needed + 1 for now, needed in spans)
             if wasteful or before > after * self._settings.allot_imbalance:
@@ -162,13 +161,13 @@ class Steering:
         if self._settings.strategy == "operator":
             return  # every operator stays on sites of its own
         moves = [
-            Move(home, start, "a site has come", source=was, target=site)
-            for home, known in self.maps.items()
-            if home not in self.by_hand
+            Move(exchange, start, "a site has come", source=was, target=site)
+            for exchange, known in self.maps.items()
+            if exchange not in self.by_hand
             for start, was, site in zip(
                 known.starts, known.sites, known.respread(sites).sites, strict=True
             )
-            if was != site and not self.adaptation.stays(home, start)
+            if was != site and not self.adaptation.stays(exchange, start)
         ]
         self.by_request(moves, epoch, SITES)
 
@@ -180,14 +179,14 @@ class Steering:
     def give(self, maps: Mapping[str, PartitionMap], cause: str, epoch: int) -> None:
         """Gives exchanges other maps at once, and remembers what moves by it."""
         moves = []
-        for home, after in maps.items():
-            before = self.maps[home].site_of(np.arange(after.slots))
+        for exchange, after in maps.items():
+            before = self.maps[exchange].site_of(np.arange(after.slots))
             for start, site in zip(after.starts, after.sites, strict=True):
                 first, end = after.range_at(start)
                 elsewhere = before[first:end][before[first:end] != site]
                 if len(elsewhere):
                     source = int(elsewhere[0])
-                    moves.append(Move(home, start, cause, source=source, target=site))
+                    moves.append(Move(exchange, start, cause, source=source, target=site))
         self.adaptation.note(epoch, moves, BY_HAND)
         self.maps = {**self.maps, **maps}
 
@@ -195,7 +194,7 @@ class Steering:
         """Goes on with another number of sites."""
         for site in range(sites, self.sites):
             self._install(self.adaptation.lost(site))
-        maps = {home: known.respread(range(sites)) for home, known in self.maps.items()}
+        maps = {exchange: known.respread(range(sites)) for exchange, known in self.maps.items()}
         self.sites = sites
         self.adaptation.resize(sites)
         self.give(self._pinned(maps), f"{sites} sites from now on", epoch)
@@ -217,21 +216,17 @@ class Steering:
         """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
         wanted = {} if ended else self.adaptation.waiting(self.maps)
         holds, released = {}, {}
-        for home in {*wanted, *manifest.holds}:
-            kept, gone = renew(
-                manifest.holds.get(home, ()),
-                wanted.get(home, []),
-                manifest.reached.get(home),
-                epoch,
-            )
+        for exchange in {*wanted, *manifest.holds}:
+            record = manifest.exchanges[exchange]
+            kept, gone = renew(record.holds, wanted.get(exchange, []), record.reached, epoch)
             if kept:
-                holds[home] = kept
+                holds[exchange] = kept
             if gone:
-                released[home] = gone
+                released[exchange] = gone
         held = tuple(
             ref
             for ref in manifest.held
-            if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.home, ()))))
+            if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.exchange, ()))))
         )
         if not ended:
             self._validate(holds)
@@ -241,13 +236,13 @@ class Steering:
         """Raises RunError unless moves are as the maps have them, and what is paused does wait."""
         protocol, waiting = self.adaptation.protocol, set()
         paused = protocol.paused
-        for home in {home for home, _ in paused} & holds.keys():
-            known = self.maps[home]
-            waits = within(np.arange(known.slots), slots_of(holds[home]))
+        for exchange in {exchange for exchange, _ in paused} & holds.keys():
+            known = self.maps[exchange]
+            waits = within(np.arange(known.slots), slots_of(holds[exchange]))
             waiting |= {
                 (name, start)
                 for name, start in paused
-                if name == home and waits[slice(*known.range_at(start))].all()
+                if name == exchange and waits[slice(*known.range_at(start))].all()
             }
         protocol.validate(self.maps, waiting)
 

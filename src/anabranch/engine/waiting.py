@@ -18,7 +18,7 @@ _NEWEST = pl.CompatLevel.newest()
 
 
 def hold_back(
-    orders: Orders, home: str, inlet: Inlet, rows: pl.DataFrame, slots: Ranges
+    orders: Orders, exchange: str, inlet: Inlet, rows: pl.DataFrame, slots: Ranges
 ) -> HeldRef:
     """Writes rows in their order; they count once the manifest names the file."""
     subquery, input = inlet
@@ -32,7 +32,7 @@ def hold_back(
             "The epoch is not counted; free space or mend the folder and start again."
         ) from error
     return HeldRef(
-        file=file, home=home, subquery=subquery, input=input, rows=rows.height, bytes=table.nbytes,
+        file=file, exchange=exchange, subquery=subquery, input=input, rows=rows.height, bytes=table.nbytes,
         slots=tuple(slots), checksum=total,
     )  # fmt: skip
 

@@ -121,8 +121,8 @@ class _Arranger:
         """At which height the edges of an origin come to a level."""
         below = [number for number in self.levels if number < level]
         for number in reversed(below):
-            home = self.items[origin].home if self.level_of[origin] == number else ""
-            lanes = [key for key in self.lanes if key[:3] == (origin, number, home)]
+            exchange = self.items[origin].exchange if self.level_of[origin] == number else ""
+            lanes = [key for key in self.lanes if key[:3] == (origin, number, exchange)]
             if lanes:
                 return self.lanes[max(lanes)][2]
         return self.made.boxes[origin].middle
@@ -131,7 +131,7 @@ class _Arranger:
 
     def _place_level(self, level: int, x: float) -> float:
         items = [item for item in self.subqueries if item.level == level]
-        homes = list(dict.fromkeys(item.home for item in items))
+        exchanges = list(dict.fromkeys(item.exchange for item in items))
         deepest = max(self.depths[item.name] for item in items)
         right = x + PADDING * 2 + WIDTH + deepest * (WIDTH + CURVES + LABELS)
         self.edges[level] = (x, right)
@@ -139,10 +139,10 @@ class _Arranger:
         order: list[tuple[float, int, str, bool]] = [
             (self._arrives(name, level), 1, name, True) for name in passing
         ]
-        for home in homes:
-            members = [item for item in items if item.home == home]
+        for exchange in exchanges:
+            members = [item for item in items if item.exchange == exchange]
             heights = [self._wanted(item) for item in members if not self.depths[item.name]]
-            order.append((sum(heights) / len(heights), 0, home, False))
+            order.append((sum(heights) / len(heights), 0, exchange, False))
         y = self.top
         # Frames in the order of the plan where they come from one place, lanes below them
         for wanted, _, name, lane in sorted(order, key=lambda entry: entry[:2]):
@@ -151,7 +151,7 @@ class _Arranger:
                 self.lanes[name, level, "", 0] = (x - LABELS, right, at)
                 y = at + LANE / 2
             else:
-                y = self._place_frame([item for item in items if item.home == name], x, y) + GAP
+                y = self._place_frame([item for item in items if item.exchange == name], x, y) + GAP
         return right
 
     def _passes(self, origin: str, level: int) -> bool:
@@ -168,18 +168,18 @@ class _Arranger:
             left = x + PADDING + depth * (WIDTH + CURVES + LABELS)
             bottom = max(bottom, self._place_column(members, depth, left, top))
         width = PADDING * 2 + WIDTH + deepest * (WIDTH + CURVES + LABELS)
-        self.made.frames[members[0].home] = Rect(x, y, width, bottom + PADDING - y)
+        self.made.frames[members[0].exchange] = Rect(x, y, width, bottom + PADDING - y)
         return bottom + PADDING
 
     def _place_column(self, members: list[Item], depth: int, x: float, y: float) -> float:
         """The boxes of one depth, and lanes for what passes them; returns where they end."""
-        level, home = members[0].level, members[0].home
+        level, exchange = members[0].level, members[0].exchange
         slots: list[tuple[float, str, Item | None]] = []
         for one in members:
             if self.depths[one.name] == depth:
                 slots.append((self._inside(one) if depth else 0.0, one.name, one))
         for name in self._passing_inside(members, depth):
-            slots.append((self._held(name, level, home, depth), name, None))
+            slots.append((self._held(name, level, exchange, depth), name, None))
         end = y
         for wanted, name, item in sorted(slots, key=lambda slot: slot[0]):
             height = LANE if item is None else height_of(item)
@@ -187,7 +187,7 @@ class _Arranger:
             if item is None:
                 # Before the labels: curves do not run through them
                 begin = x - LABELS if depth else x
-                self.lanes[name, level, home, depth] = (begin, x + WIDTH, at + height / 2)
+                self.lanes[name, level, exchange, depth] = (begin, x + WIDTH, at + height / 2)
             else:
                 self.made.boxes[name] = Rect(x, at, WIDTH, height)
             end = at + height
@@ -210,14 +210,14 @@ class _Arranger:
 
     def _inside(self, item: Item) -> float:
         depth = self.depths[item.name]
-        found = [self._held(name, item.level, item.home, depth) for name in item.reads]
+        found = [self._held(name, item.level, item.exchange, depth) for name in item.reads]
         return sum(found) / len(found)
 
-    def _held(self, origin: str, level: int, home: str, depth: int) -> float:
+    def _held(self, origin: str, level: int, exchange: str, depth: int) -> float:
         """The height of an origin's edges right before a column of a frame."""
         for before in range(depth - 1, -1, -1):
-            if (origin, level, home, before) in self.lanes:
-                return self.lanes[origin, level, home, before][2]
+            if (origin, level, exchange, before) in self.lanes:
+                return self.lanes[origin, level, exchange, before][2]
             if self.level_of[origin] == level and self.depths[origin] == before:
                 return self.made.boxes[origin].middle
         return self._arrives(origin, level)
@@ -230,7 +230,7 @@ class _Arranger:
         routes.sort(key=lambda route: route[1][-1][2])
         for number, (name, route) in enumerate(routes, start=1):
             y = rect.y + rect.height * number / (len(routes) + 1)
-            frame = self.made.frames.get(item.home) if not self.depths.get(item.name) else None
+            frame = self.made.frames.get(item.exchange) if not self.depths.get(item.name) else None
             begin = (frame.x if frame else rect.x) - LABELS
             stretches = (*route, (begin, rect.x, y))
             self.made.lines.append(Line(name, item.name, stretches, (begin + 4, y - 5)))
@@ -242,15 +242,18 @@ class _Arranger:
         route = [(rect.right, rect.right, rect.middle)]
         for level in self.levels:
             if level == source:
-                home, depths = self.items[origin].home, range(self.depths[origin] + 1, self.most)
+                exchange, depths = (
+                    self.items[origin].exchange,
+                    range(self.depths[origin] + 1, self.most),
+                )
             elif level == target:
-                home, depths = item.home, range(self.most)
+                exchange, depths = item.exchange, range(self.most)
             else:
-                home, depths = "", range(1)
+                exchange, depths = "", range(1)
             if level == target:
                 depths = range(depths.start, self.depths[item.name])
             if source <= level <= target:
-                keys = [(origin, level, home, depth) for depth in depths]
+                keys = [(origin, level, exchange, depth) for depth in depths]
                 route += [self.lanes[key] for key in keys if key in self.lanes]
             if level == source and level != target:
                 # Frames may end before their level: nothing else stands at this height

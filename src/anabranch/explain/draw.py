@@ -53,7 +53,7 @@ def draw_svg(told: Explanation) -> str:
         [
             Item(
                 part.name, len(_subquery_lines(part)), _origins(part.edges), part.subquery.level,
-                part.subquery.home,
+                part.subquery.exchange,
             )
             for part in told.subqueries
         ],
@@ -198,12 +198,12 @@ def _rect(kind: str, rect: Rect, name: str) -> str:
 
 def _frames(told: Explanation, layout: Layout) -> Iterator[str]:
     opening = {part.name: part for part in told.subqueries if part.opens}
-    for home, rect in layout.frames.items():
-        part = opening[home]
+    for exchange, rect in layout.frames.items():
+        part = opening[exchange]
         sites = several(part.work.sites if part.work else told.sites, "site")
         shown = part.partitioned.removeprefix("partitioned ")
         shown = f"{shown}, {'one site' if part.single else sites}"
-        yield _rect("frame", rect, home)
+        yield _rect("frame", rect, exchange)
         yield _text(rect.x + 12, rect.y + 18, shown, rect.width - 24)
 
 

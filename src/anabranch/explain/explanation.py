@@ -13,7 +13,8 @@ from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
-from anabranch.plan.subquery import IN_GRID, Output, Path, StreamPlan, Subquery
+from anabranch.plan.plan import Output, StreamPlan
+from anabranch.plan.subquery import IN_GRID, Path, Subquery
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class Edge:
     def origin(self) -> str:
         return self.path.origin
 
-    def stays(self, home: str) -> str:
+    def stays(self, exchange: str) -> str:
         """Where rows stay that are not exchanged."""
-        return "in its lanes" if self.lane else f"on the partitions of {home}"
+        return "in its lanes" if self.lane else f"on the partitions of {exchange}"
 
     @property
     def best(self) -> Flow | None:
@@ -77,7 +78,7 @@ class SubqueryPart:
     @property
     def opens(self) -> bool:
         """Whether the exchange is its own."""
-        return self.subquery.home == self.name
+        return self.subquery.exchange == self.name
 
     @property
     def terms(self) -> str:

@@ -13,7 +13,8 @@ from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.term import text_of
 from anabranch.partitioning.tree import NeedTree, needs_of
-from anabranch.plan.subquery import BY_LANE, Output, Path, Plan, Subquery
+from anabranch.plan.plan import Output, Plan
+from anabranch.plan.subquery import BY_LANE, Path, Subquery
 from anabranch.state.manifest import Manifest
 
 
@@ -63,7 +64,7 @@ def explanation_of(
 
 def _partitions(run: Manifest | None) -> int:
     """How many a run has: it keeps them when it goes on with other sites."""
-    records = run.subqueries.values() if run is not None else ()
+    records = run.exchanges.values() if run is not None else ()
     return max((len(record.sites) for record in records), default=0)
 
 

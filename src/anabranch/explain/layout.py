@@ -24,7 +24,7 @@ class Item:
     reads: tuple[str, ...] = ()
     """The items its edges come from."""
     level: int = 0
-    home: str = ""
+    exchange: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Line:
 
 @dataclass
 class Layout:
-    """Boxes by name, frames by home, and the lines between boxes."""
+    """Boxes by name, frames by exchange, and the lines between boxes."""
 
     boxes: dict[str, Rect] = field(default_factory=dict)
     frames: dict[str, Rect] = field(default_factory=dict)

@@ -65,13 +65,16 @@ def measured_by(manifest: Manifest) -> Measured | None:
         },
         stream_rows={name: stream.rows for name, stream in manifest.streams.items()},
         late_rows={name: stream.late for name, stream in manifest.streams.items()},
-        work={name: _work(record, epochs, seconds) for name, record in manifest.subqueries.items()},
+        work={
+            name: _work(record, len({*manifest.exchanges[record.exchange].sites}), epochs, seconds)
+            for name, record in manifest.subqueries.items()
+        },
         results={name: rows / epochs for name, rows in manifest.result_rows.items()},
         result_rows=dict(manifest.result_rows),
     )
 
 
-def _work(record: SubqueryRecord, epochs: int, seconds: float) -> Work:
+def _work(record: SubqueryRecord, sites: int, epochs: int, seconds: float) -> Work:
     return Work(
         received=Flow(record.rows_received / epochs, record.bytes_received / epochs, COUNTED),
         local=Flow((record.rows_in - record.rows_received) / epochs, 0, COUNTED),
@@ -82,7 +85,7 @@ def _work(record: SubqueryRecord, epochs: int, seconds: float) -> Work:
         seconds=record.seconds,
         share=record.seconds / seconds if seconds else 0.0,
         skew=record.skew,
-        sites=len({*record.sites}),
+        sites=sites,
         state_rows=sum(ref.rows for ref in record.segments),
         state_bytes=sum(ref.bytes for ref in record.segments),
         combining=record.combine,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from anabranch.language.graph import Aggregate, History, Node, Union
 from anabranch.plan.draft import Draft
-from anabranch.plan.subquery import BY_LANE, BY_TERMS, EVENLY, IN_GRID, Gather, Path, Plan, Subquery
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, EVENLY, IN_GRID, Gather, Path, Subquery
 
 
 def outline(plan: Plan | Draft) -> str:
@@ -27,11 +28,11 @@ def outline(plan: Plan | Draft) -> str:
 
 def _subquery(part: Subquery) -> str:
     placed = ""
-    if part.home:
+    if part.exchange:
         by = " = ".join(f"({', '.join(map(str, terms))})" for terms in part.terms)
         how = {EVENLY: " evenly", BY_LANE: f" by lanes {by}", BY_TERMS: f" by {by}",
                IN_GRID: " in a grid"}[part.spread]  # fmt: skip
-        placed = f"{how}{'' if part.home == part.name else f' with {part.home}'}"
+        placed = f"{how}{'' if part.exchange == part.name else f' with {part.exchange}'}"
     split = ", sub-aggregated" if part.combines else ""
     level = f", level {part.level}" if part.level else ""
     return f"{part.name}: {_kind(part.node)}{placed} from {_paths(part.paths)}{split}{level}"

@@ -87,7 +87,7 @@ def _stream(stream: StreamPart) -> Iterator[str]:
     source = f"{stream.source}, " if stream.source else ""
     yield from _wrapped(f"{plan.name}: {source}ordered by {plan.ordered.column}{late}", "  ")
     if stream.given:
-        kept = "and stays so" if plan.home else "but is partitioned anew"
+        kept = "and stays so" if plan.exchange else "but is partitioned anew"
         yield from _wrapped(f"comes partitioned by {', '.join(stream.given)}, {kept}", "    ")
     else:
         yield "    comes unpartitioned"
@@ -164,7 +164,7 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
 
 def _where(told: Explanation, part: SubqueryPart) -> str:
     if not part.opens:
-        return f"on the partitions of {part.subquery.home}"
+        return f"on the partitions of {part.subquery.exchange}"
     if part.single:
         return "all rows go to one site"
     if part.subquery.spread == IN_GRID:
@@ -180,7 +180,7 @@ def _edge(part: SubqueryPart, edge: Edge, verbose: bool) -> str:
     after = f", {figures}" if figures else ""
     if edge.exchange:
         return f"{origin}: exchange {part.sent}{after}{_combining(part)}"
-    return f"{origin}: stays {edge.stays(part.subquery.home)}{after}"
+    return f"{origin}: stays {edge.stays(part.subquery.exchange)}{after}"
 
 
 def _combining(part: SubqueryPart) -> str:

@@ -6,7 +6,8 @@ from anabranch.errors import PlanningError
 from anabranch.partitioning.lattice import is_function_of
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import all_keys, need_of
-from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Plan, Stateful, Subquery
+from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Stateful, Subquery
 
 
 def check_plan(plan: Plan) -> None:
@@ -22,7 +23,7 @@ def check_plan(plan: Plan) -> None:
                 continue
             if origin.level > subquery.level:
                 _refuse(subquery, f"reads '{origin.name}', which comes after it")
-            if origin.level == subquery.level and origin.home != subquery.home:
+            if origin.level == subquery.level and origin.exchange != subquery.exchange:
                 _refuse(subquery, f"reads '{origin.name}' without an exchange between them")
 
 
@@ -45,15 +46,15 @@ def _check_terms(subquery: Subquery) -> None:
 
 def _check_home(plan: Plan, subquery: Subquery) -> None:
     """What another's exchange is partitioned by must suit it too: its rows lie as they came there."""
-    node, home = subquery.node, plan.subqueries[subquery.home]
-    if not isinstance(node, Stateful) or home is subquery:
+    node, exchange = subquery.node, plan.subqueries[subquery.exchange]
+    if not isinstance(node, Stateful) or exchange is subquery:
         return
-    if home.spread == IN_GRID:
-        _refuse(subquery, f"runs in the grid of '{home.name}'")
-    if home.central:
+    if exchange.spread == IN_GRID:
+        _refuse(subquery, f"runs in the grid of '{exchange.name}'")
+    if exchange.central:
         return
-    if not compatible(plan.sets[home.name], need_of(subquery.name, node)):
-        _refuse(subquery, f"runs on the partitions of '{home.name}', which do not suit it")
+    if not compatible(plan.sets[exchange.name], need_of(subquery.name, node)):
+        _refuse(subquery, f"runs on the partitions of '{exchange.name}', which do not suit it")
 
 
 def _refuse(subquery: Subquery, reason: str) -> None:

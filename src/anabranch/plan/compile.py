@@ -14,6 +14,7 @@ from anabranch.operators.partials import SEQ
 from anabranch.plan.check import check_plan
 from anabranch.plan.columns import columns_read
 from anabranch.plan.draft import PLAIN, Aims, Draft, draft
+from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.rules.absorb_unions import absorb_unions
 from anabranch.plan.rules.exchange_each import exchange_each
 from anabranch.plan.rules.fuse_neighbours import fuse_neighbours
@@ -24,7 +25,7 @@ from anabranch.plan.rules.number_rows import number_rows
 from anabranch.plan.rules.push_selections import push_behind_updates, push_selections
 from anabranch.plan.rules.push_suited import push_suited
 from anabranch.plan.rules.split_aggregates import split_aggregates
-from anabranch.plan.subquery import BY_LANE, IN_GRID, Plan, StreamPlan, Subquery, needs_merger
+from anabranch.plan.subquery import BY_LANE, IN_GRID, Subquery, needs_merger
 from anabranch.settings import TRANSPARENT
 
 Rule: TypeAlias = Callable[[Draft, Aims], Draft]
@@ -154,8 +155,8 @@ def _levelled(made: Draft) -> list[Subquery]:
     found = []
     for subquery in made.subqueries.values():
         below = max((levels[part.name] for part in made.below(subquery)), default=0)
-        opens = subquery.home not in levels
-        levels[subquery.name] = below + 1 if opens else levels[subquery.home]
+        opens = subquery.exchange not in levels
+        levels[subquery.name] = below + 1 if opens else levels[subquery.exchange]
         found.append(replace(subquery, level=levels[subquery.name]))
     return found
 
@@ -172,7 +173,7 @@ def _identity(
         f"merger of {name}": part.merger for name, part in subqueries.items() if part.merger
     }
     return identity | {
-        f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.home}"
+        f"partitioning of {name}": f"{{{', '.join(part.partitioning)}}}, as {part.exchange}"
         f"{', in lanes' if part.spread == BY_LANE else ''}"
         f"{', in a grid' if part.spread == IN_GRID else ''}"
         for name, part in subqueries.items()
@@ -220,7 +221,7 @@ def _stream(
     assert stream.ordered
     columns = columns | {stream.ordered.column}
     lanes = (
-        part.home
+        part.exchange
         for part in subqueries.values()
         if part.spread == BY_LANE and any(path.origin == stream.name for path in part.paths)
     )

@@ -20,7 +20,8 @@ from anabranch.language.updates import GONE, check_gone
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
-from anabranch.plan.subquery import Output, Path, Stateful, Subquery
+from anabranch.plan.plan import Output
+from anabranch.plan.subquery import Path, Stateful, Subquery
 from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {
@@ -49,7 +50,7 @@ class Draft:
 
     def with_subquery(self, changed: Subquery, by: PartitioningSet | None = None) -> Draft:
         """The draft with a subquery changed or added; `by` is what its exchange is partitioned by."""
-        sets = self.sets if by is None else {**self.sets, changed.home: by}
+        sets = self.sets if by is None else {**self.sets, changed.exchange: by}
         return replace(self, subqueries={**self.subqueries, changed.name: changed}, sets=sets)
 
     def without(self, name: str, instead: Callable[[Path], tuple[Path, ...]]) -> Draft:

@@ -1,8 +1,6 @@
-"""The compiled plan: subqueries, the paths rows take to them, and what leaves to the sinks.
+"""A subquery: one operator, partitioned over sites, and the paths that rows take to it.
 
-A subquery is one operator, partitioned over sites; stateless steps before it run where the rows come
-from, at the splitter. Level 0 are the streams; a subquery stands one level above the highest it reads
-from, or on the level of those it shares an exchange with.
+Stateless steps before it run where the rows come from, at the splitter.
 """
 
 from __future__ import annotations
@@ -37,7 +35,6 @@ from anabranch.operators.passing import Passing
 from anabranch.operators.product import Product
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
-from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
 
@@ -83,24 +80,6 @@ class Gather(Node):
 
 
 @dataclass(frozen=True)
-class StreamPlan:
-    """What a run needs of one stream."""
-
-    name: str
-    schema: pl.Schema
-    ordered: Ordered
-    lateness: int
-    columns: tuple[str, ...]
-    component: str
-    numbered: bool
-    """Whether rows carry their arrival number."""
-    home: str | None = None
-    """The exchange whose partitions its lanes are, if it comes partitioned as that one wants it."""
-    lane_terms: tuple[Expression, ...] = ()
-    """What decides, as the user says, in which lane a row is."""
-
-
-@dataclass(frozen=True)
 class Subquery:
     """An operator, partitioned over the sites."""
 
@@ -109,8 +88,8 @@ class Subquery:
     paths: tuple[Path, ...]
     query: str
     """The query it was first met in."""
-    home: str = ""
-    """The subquery that opened the exchange this one belongs to: they have one partition map."""
+    exchange: str = ""
+    """What brings its rows to the sites."""
     terms: tuple[tuple[Expression, ...], ...] = ((),)
     """What rows are partitioned by, over each input of the node: functions of its keys."""
     spread: str = BY_TERMS
@@ -205,66 +184,3 @@ def steps_of(node: Node) -> tuple[Step, ...]:
         case Project():
             return (Select(node.columns),)
     return ()
-
-
-@dataclass(frozen=True)
-class Output:
-    """Rows of a query on their way to its sink."""
-
-    query: str
-    paths: tuple[Path, ...]
-    schema: pl.Schema
-    marked: bool = False
-    """Whether groups can leave the results: then a column of the schema marks those that do."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything the engine needs to run a query set."""
-
-    streams: dict[str, StreamPlan]
-    subqueries: dict[str, Subquery]
-    outputs: tuple[Output, ...]
-    identity: dict[str, str]
-    """What a checkpoint of this plan belongs to: a description of each stream and query."""
-    sets: dict[str, PartitioningSet] = field(default_factory=dict)
-    """What the rows of each exchange are partitioned by, in terms of the streams."""
-
-    @property
-    def levels(self) -> int:
-        return max((subquery.level for subquery in self.subqueries.values()), default=0)
-
-    def at_level(self, level: int) -> list[Subquery]:
-        return [subquery for subquery in self.subqueries.values() if subquery.level == level]
-
-    @property
-    def homes(self) -> list[str]:
-        """The exchanges, each by the name of the subquery that opened it."""
-        return list(dict.fromkeys(subquery.home for subquery in self.subqueries.values()))
-
-    @property
-    def in_step(self) -> frozenset[str]:
-        """The exchanges whose rows are numbered for a join within a number of rows.
-
-        They must not wait: numbers of one input would come to the join before those of the other.
-        """
-        numbering = (part for part in self.subqueries.values() if isinstance(part.node, Numbered))
-        return frozenset(part.home for part in numbering)
-
-    def reading(self, origin: str) -> list[tuple[Subquery, Path]]:
-        """The subqueries fed by a stream or subquery, with the path of each."""
-        return [
-            (subquery, path)
-            for subquery in self.subqueries.values()
-            for path in subquery.paths
-            if path.origin == origin
-        ]
-
-    def leaving(self, origin: str) -> list[tuple[Output, Path]]:
-        """The outputs fed by a stream or subquery."""
-        return [
-            (output, path)
-            for output in self.outputs
-            for path in output.paths
-            if path.origin == origin
-        ]

@@ -18,10 +18,11 @@ from anabranch.state.checksum import Damaged, seal, sealed, unseal
 from anabranch.state.segment import SegmentRef
 from anabranch.state.validity import refuse_impossible
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
+    3: "with exchanges apart from subqueries",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -52,7 +53,7 @@ class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Rows that wait before an exchange, as the manifest names them: one file of one sender and epoch."""
 
     file: str
-    home: str
+    exchange: str
     subquery: str
     input: int
     rows: int
@@ -62,8 +63,8 @@ class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     checksum: int
 
 
-class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where a subquery's partitions are and what it remembers."""
+class ExchangeRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Where the partitions of an exchange are, how far its rows have come, and who steers it."""
 
     sites: list[int]
     """The site of each partition."""
@@ -74,9 +75,28 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """How many slots at the end are cells of scattered ones."""
     scattered: list[Scattered] = msgspec.field(default_factory=list)
     """Slots with hot keys whose rows meet in cells."""
-    segments: list[SegmentRef] = msgspec.field(default_factory=list)
     grid: list[int] = msgspec.field(default_factory=list)
     """The cells of each band, if its rows meet in a grid."""
+    reached: int | None = None
+    """How far its input has come: behind its streams, if rows wait further up."""
+    holds: tuple[Hold, ...] = ()
+    """The slots whose rows wait."""
+    by_hand: bool = False
+    """Whether the user has taken over its map."""
+    adapted: bool = False
+    """Whether it is balanced partition by partition."""
+    pins: dict[int, int] = msgspec.field(default_factory=dict)
+    """The sites that the user has pinned partitions to, by their first slots."""
+
+    def map(self) -> PartitionMap:
+        return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots, self.cells)
+
+
+class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a subquery remembers, and what it has done."""
+
+    exchange: str
+    segments: list[SegmentRef] = msgspec.field(default_factory=list)
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0
@@ -88,9 +108,6 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an epoch takes over all sites, the last ones counting most."""
     skew: float = 1.0
     """The rows of the busiest of its sites against their mean, the last epochs counting most."""
-
-    def map(self) -> PartitionMap:
-        return PartitionMap(tuple(self.sites), tuple(self.starts), self.slots, self.cells)
 
 
 class MovingRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -125,13 +142,10 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     identity: dict[str, str]
     streams: dict[str, StreamRecord]
     watermarks: dict[str, int | None]
+    exchanges: dict[str, ExchangeRecord]
     subqueries: dict[str, SubqueryRecord]
-    holds: dict[str, tuple[Hold, ...]] = msgspec.field(default_factory=dict)
-    """The slots of each exchange whose rows wait."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
-    """These rows, oldest first."""
-    reached: dict[str, int | None] = msgspec.field(default_factory=dict)
-    """How far the input of each exchange has come: behind its streams, if rows wait further up."""
+    """Rows that wait, oldest first."""
     moving: list[MovingRecord] = msgspec.field(default_factory=list)
     """The moves under way."""
     results: dict[str, str] = msgspec.field(default_factory=dict)
@@ -139,14 +153,13 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0
     ended: bool = False
-    by_hand: list[str] = msgspec.field(default_factory=list)
-    """The exchanges whose maps the user has taken over."""
-    adapted: list[str] = msgspec.field(default_factory=list)
-    """The exchanges that are balanced partition by partition."""
-    pins: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
-    """The sites that the user has pinned partitions of each exchange to, by their first slots."""
     partitioning: list[str] | None = None
     """The axes that the streams' partitioning was chosen to have when the run first started."""
+
+    @property
+    def holds(self) -> dict[str, tuple[Hold, ...]]:
+        """The slots of each exchange whose rows wait."""
+        return {name: record.holds for name, record in self.exchanges.items() if record.holds}
 
     def files(self) -> set[str]:
         """The segment files this manifest needs."""

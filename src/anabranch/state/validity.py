@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from anabranch.errors import PlanningError, StateError
 
 if TYPE_CHECKING:
-    from anabranch.state.manifest import Manifest, SubqueryRecord
+    from anabranch.state.manifest import ExchangeRecord, Manifest, SubqueryRecord
 
 Says = Callable[[bool, str], None]
 """Refuses the manifest with these words unless something holds."""
@@ -40,23 +40,22 @@ def refuse_impossible(manifest: Manifest, where: str) -> None:
             expect(slot >= 0, f"lane '{lane}' of stream {name} is in slot {slot}")
     for query, rows in manifest.result_rows.items():
         expect(rows >= 0, f"query {query} has {rows} result rows")
-    for name, record in manifest.subqueries.items():
-        _check_subquery(expect, name, record, manifest.sites)
+    for name, exchange in manifest.exchanges.items():
+        _check_exchange(expect, name, exchange, manifest.sites)
+    for name, subquery in manifest.subqueries.items():
+        _check_subquery(expect, name, subquery, _slots(expect, manifest, subquery.exchange))
     _check_waiting(expect, manifest)
     for moving in manifest.moving:
-        _exchange(expect, manifest, moving.exchange)
+        _slots(expect, manifest, moving.exchange)
         for site in (moving.source, moving.target):
             expect(
                 0 <= site < manifest.sites,
                 f"a partition of {moving.exchange} moves from site {moving.source} to "
                 f"{moving.target} of {manifest.sites}",
             )
-    for home, pins in manifest.pins.items():
-        for start, site in pins.items():
-            expect(min(start, site) >= 0, f"partition {start} of {home} is pinned to site {site}")
 
 
-def _check_subquery(expect: Says, name: str, record: SubqueryRecord, sites: int) -> None:
+def _check_exchange(expect: Says, name: str, record: ExchangeRecord, sites: int) -> None:
     for site in {*record.sites}:
         expect(0 <= site < sites, f"a partition of {name} is on site {site} of {sites}")
     try:
@@ -64,7 +63,8 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, sites: int)
     except (PlanningError, IndexError) as error:
         expect(False, f"the partitions of {name} are no map: {error}")
     expect(0 <= record.cells < slots, f"{record.cells} of {slots} slots of {name} are cells")
-    _not_negative(expect, f"subquery {name}", record, SUBQUERY_COUNTS)
+    for start, site in record.pins.items():
+        expect(min(start, site) >= 0, f"partition {start} of {name} is pinned to site {site}")
     for one in record.scattered:
         cells = (one.first, one.first + sum(one.bands))
         expect(
@@ -76,6 +76,12 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, sites: int)
         all(cells > 0 for cells in record.grid) and sum(record.grid) <= slots,
         f"the grid of {name} has bands {record.grid} in {slots} slots",
     )
+    waiting = [(hold.first, hold.end) for hold in record.holds]
+    _ranges(expect, f"what waits for {name}", waiting, slots)
+
+
+def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int) -> None:
+    _not_negative(expect, f"subquery {name}", record, SUBQUERY_COUNTS)
     for ref in record.segments:
         _file(expect, ref.file)
         _not_negative(expect, f"segment {ref.file}", ref, SEGMENT_COUNTS)
@@ -87,21 +93,20 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, sites: int)
 
 
 def _check_waiting(expect: Says, manifest: Manifest) -> None:
-    for home, holds in manifest.holds.items():
-        slots = _exchange(expect, manifest, home)
-        _ranges(expect, f"what waits for {home}", [(h.first, h.end) for h in holds], slots)
     for ref in manifest.held:
-        slots = _exchange(expect, manifest, ref.home)
-        _exchange(expect, manifest, ref.subquery)
+        slots = _slots(expect, manifest, ref.exchange)
+        expect(
+            ref.subquery in manifest.subqueries, f"rows wait for {ref.subquery}, which is not there"
+        )
         _file(expect, ref.file)
         _not_negative(expect, f"'{ref.file}'", ref, ("input", "rows", "bytes", "checksum"))
         _ranges(expect, f"'{ref.file}'", ref.slots, slots)
 
 
-def _exchange(expect: Says, manifest: Manifest, name: str) -> int:
-    """The slots of a subquery that must be there."""
-    expect(name in manifest.subqueries, f"there is no subquery {name}, but it is spoken of")
-    return manifest.subqueries[name].map().slots
+def _slots(expect: Says, manifest: Manifest, name: str) -> int:
+    """The slots of an exchange that must be there."""
+    expect(name in manifest.exchanges, f"there is no exchange {name}, but it is spoken of")
+    return manifest.exchanges[name].map().slots
 
 
 def _not_negative(expect: Says, what: str, record: object, names: Iterable[str]) -> None:

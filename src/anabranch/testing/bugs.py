@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from anabranch.engine import commit, exchange, outbox, site, split
+from anabranch.engine import commit, outbox, site, split, transport
 from anabranch.engine.adapting import Adaptation
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import Orders
@@ -22,6 +22,7 @@ from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
+from anabranch.sinks.dead_letter import Letters
 from anabranch.sinks.driver import DriverWriter, _read
 from anabranch.state.group import SiteState
 from anabranch.state.ledger import Ledger
@@ -48,8 +49,8 @@ def _drained(right: Wrong) -> Wrong:
         orders: Orders = right(run, *arguments)
         manifest, segments = run._checkpoint.manifest, {}
         for name, refs in orders.segments.items():
-            before = manifest.subqueries[name].map()
-            after = orders.maps[run.plan.subqueries[name].home]
+            exchange = run.plan.subqueries[name].exchange
+            before, after = manifest.exchanges[exchange].map(), orders.maps[exchange]
             slots = np.arange(before.slots)
             moved = ranges_where(before.site_of(slots) != after.site_of(slots))
             last = f"/{manifest.epoch:012d}-"
@@ -75,7 +76,9 @@ def _of_last_epoch(
     def stale(orders: Orders, level: int, number: int, parcels: Any) -> Any:
         before = seen.get((orders.root, orders.epoch - 1), orders.maps)
         seen[orders.root, orders.epoch] = orders.maps
-        maps = {home: known_by(before[home], after) for home, after in orders.maps.items()}
+        maps = {
+            exchange: known_by(before[exchange], after) for exchange, after in orders.maps.items()
+        }
         return right(replace(orders, maps=maps), level, number, parcels)
 
     return stale
@@ -138,9 +141,9 @@ def _without_rows_let_go(right: Wrong) -> Wrong:
 
 
 def _as_if_never_held(right: Wrong) -> Wrong:
-    def uniform(orders: Orders, home: str, number: int) -> Iterator[Any]:
-        for slots, _ in right(orders, home, number):
-            yield slots, orders.reached[home]
+    def uniform(orders: Orders, exchange: str, number: int) -> Iterator[Any]:
+        for slots, _ in right(orders, exchange, number):
+            yield slots, orders.reached[exchange]
 
     return uniform
 
@@ -162,10 +165,10 @@ def _kept_a_little(right: Wrong) -> Wrong:
 
 
 def _one_letter_less(right: Wrong) -> Wrong:
-    def dropping(orders: Orders, kind: str, stream: str, rows: pl.DataFrame, part: str) -> None:
-        right(orders, kind, stream, rows[1:], part)
+    def careless(letters: Letters, kind: str, rows: pl.DataFrame, part: str) -> None:
+        right(letters, kind, rows[1:] if kind == "late" else rows, part)
 
-    return dropping
+    return careless
 
 
 def _one_place_more(right: Wrong) -> Wrong:
@@ -232,9 +235,9 @@ BUGS = (
     Bug("move-without-drain", "the new site of a partition lacks what the last epoch wrote",
         ((Run, "_orders"),), _drained),
     Bug("map-without-its-state", "rows go by the new map, state is looked for by the old one",
-        ((exchange, "run_site"),), lambda right: _of_last_epoch(right, lambda old, new: old)),
+        ((transport, "run_site"),), lambda right: _of_last_epoch(right, lambda old, new: old)),
     Bug("two-owners", "the site that a partition has left goes on with its state there",
-        ((exchange, "run_site"),), lambda right: _of_last_epoch(right, _greedy)),
+        ((transport, "run_site"),), lambda right: _of_last_epoch(right, _greedy)),
     Bug("pin-not-kept", "another number of sites moves what is pinned",
         ((Pins, "keep"),), lambda right: lambda self, maps, alive: dict(maps)),
     Bug("lost-site-not-left", "partitions stay on a site that is gone",
@@ -256,7 +259,7 @@ BUGS = (
     Bug("late-row-kept", "a row that is late by one unit counts",
         ((split, "earliest_on_time"),), _kept_a_little),
     Bug("dead-letter-dropped", "the first of some late rows is not kept aside",
-        ((split, "keep_rows"),), _one_letter_less),
+        ((Letters, "keep_rows"),), _one_letter_less),
     Bug("grid-cell-doubled", "a row of a join without equal keys is in one cell twice",
         ((Grid, "places"),), _one_place_more),
     Bug("restored-too-old", "a run goes on from the last manifest but one",

@@ -225,7 +225,7 @@ class _Hook:
         if self.overtaken:
             return
         if step == "begin" and self.moves:
-            for subquery in self._run.plan.homes:
+            for subquery in self._run.plan.exchanges:
                 self._move(self._run, subquery, self.moves)
         if step == "after-commit":
             manifest = read_latest(place(course.root))

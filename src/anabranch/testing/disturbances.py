@@ -16,7 +16,6 @@ import polars as pl
 
 from anabranch.adapt.actions import Condense, Scatter
 from anabranch.engine.run import Run
-from anabranch.plan.subquery import IN_GRID
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.testing.trial import Scene
 
@@ -34,38 +33,40 @@ class Meddling:
     run: Run
     draw: random.Random
 
-    def home(self) -> str | None:
+    def exchange(self) -> str | None:
         """One of the exchanges, if there is any."""
-        homes = self.run.plan.homes
-        return self.draw.choice(list(homes)) if homes else None
+        exchanges = self.run.plan.exchanges
+        return self.draw.choice(list(exchanges)) if exchanges else None
 
-    def free(self, home: str) -> list[int]:
+    def free(self, exchange: str) -> list[int]:
         """The partitions of an exchange that are not pinned."""
-        pinned = self.run.pins.get(home, {})
-        return [start for start in self.run.partition_map(home).starts if start not in pinned]
+        pinned = self.run.pins.get(exchange, {})
+        return [start for start in self.run.partition_map(exchange).starts if start not in pinned]
 
-    def at_rest(self, home: str, pinned: bool = False) -> list[int]:
+    def at_rest(self, exchange: str, pinned: bool = False) -> list[int]:
         """The partitions of an exchange that are not on their way somewhere."""
         moving = self.run._steering.adaptation.protocol.moving
-        starts = self.run.partition_map(home).starts if pinned else self.free(home)
-        return [start for start in starts if (home, start) not in moving]
+        starts = self.run.partition_map(exchange).starts if pinned else self.free(exchange)
+        return [start for start in starts if (exchange, start) not in moving]
 
-    def give(self, home: str, after: PartitionMap) -> None:
+    def give(self, exchange: str, after: PartitionMap) -> None:
         """Gives an exchange another map; what moves by it is in the history."""
-        self.run.repartition(home, after)
+        self.run.repartition(exchange, after)
 
-    def full_slots(self, home: str) -> list[int]:
+    def full_slots(self, exchange: str) -> list[int]:
         """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
         for level in self.run.view().values():
-            known = level["partitions"].filter(pl.col("exchange") == home, pl.col("rows_in") > 0)
+            known = level["partitions"].filter(
+                pl.col("exchange") == exchange, pl.col("rows_in") > 0
+            )
             if not known.is_empty():
                 return known["fullest_slot"].to_list()
         return []
 
-    def one_of(self, home: str, starts: Sequence[int]) -> int:
+    def one_of(self, exchange: str, starts: Sequence[int]) -> int:
         """One of these partitions, most likely one that has had rows: many have none."""
-        known = self.run.partition_map(home)
-        full = {known.range_at(slot)[0] for slot in self.full_slots(home) if slot < known.slots}
+        known = self.run.partition_map(exchange)
+        full = {known.range_at(slot)[0] for slot in self.full_slots(exchange) if slot < known.slots}
         busy = sorted(full & {*starts})
         return self.draw.choice(busy if busy and self.draw.random() < 0.7 else starts)
 
@@ -79,73 +80,73 @@ Disturbance = Callable[[Meddling], bool]
 
 def move(it: Meddling) -> bool:
     """A partition is asked to go to a site."""
-    home = it.home()
-    starts = it.at_rest(home) if home else []
-    if not home or not starts:
+    exchange = it.exchange()
+    starts = it.at_rest(exchange) if exchange else []
+    if not exchange or not starts:
         return False
-    it.run.move(home, it.one_of(home, starts), it.site())
+    it.run.move(exchange, it.one_of(exchange, starts), it.site())
     return True
 
 
 def move_many(it: Meddling) -> bool:
     """Several partitions at once, through a map."""
-    home = it.home()
-    starts = it.free(home) if home else []
-    if not home or not starts:
+    exchange = it.exchange()
+    starts = it.free(exchange) if exchange else []
+    if not exchange or not starts:
         return False
     chosen = it.draw.sample(starts, it.draw.randint(1, len(starts)))
-    it.give(home, it.run.partition_map(home).moved({start: it.site() for start in chosen}))
+    it.give(exchange, it.run.partition_map(exchange).moved({start: it.site() for start in chosen}))
     return True
 
 
 def split(it: Meddling) -> bool:
     """A partition is cut anywhere; the second half goes elsewhere."""
-    home = it.home()
-    known = it.run.partition_map(home) if home else None
+    exchange = it.exchange()
+    known = it.run.partition_map(exchange) if exchange else None
     at = it.draw.randrange(1, known.slots) if known and known.slots > 1 else 0
-    if not home or not known or at in known.starts:
+    if not exchange or not known or at in known.starts:
         return False
-    it.give(home, known.split(at).moved({at: it.site()}))
+    it.give(exchange, known.split(at).moved({at: it.site()}))
     return True
 
 
 def merge(it: Meddling) -> bool:
     """A partition is joined to the one before it."""
-    home = it.home()
-    starts = [start for start in it.free(home) if start] if home else []
-    if not home or not starts:
+    exchange = it.exchange()
+    starts = [start for start in it.free(exchange) if start] if exchange else []
+    if not exchange or not starts:
         return False
-    it.give(home, it.run.partition_map(home).merged(it.draw.choice(starts)))
+    it.give(exchange, it.run.partition_map(exchange).merged(it.draw.choice(starts)))
     return True
 
 
 def scatter(it: Meddling) -> bool:
     """A map that has nothing to do with the one before: often few sites, cut anywhere."""
-    home = it.home()
-    if not home or it.run.pins.get(home):
+    exchange = it.exchange()
+    if not exchange or it.run.pins.get(exchange):
         return False
-    known, sites = it.run.partition_map(home), it.run.sites
+    known, sites = it.run.partition_map(exchange), it.run.sites
     slots = known.slots
     few = [it.site() for _ in range(it.draw.choice([1, 2, sites]))]
     cuts = it.draw.sample(range(1, slots), min(slots - 1, it.draw.choice([0, 1, 7, 40])))
     owners = tuple(it.draw.choice(few) for _ in range(len(cuts) + 1))
-    it.give(home, PartitionMap(owners, (0, *sorted(cuts)), slots, known.cells))
+    it.give(exchange, PartitionMap(owners, (0, *sorted(cuts)), slots, known.cells))
     return True
 
 
 def pin(it: Meddling) -> bool:
     """A partition is to stay on a site, one that is gone perhaps."""
-    home = it.home()
-    starts = it.at_rest(home, pinned=True) if home else []
-    if not home or not starts:
+    exchange = it.exchange()
+    starts = it.at_rest(exchange, pinned=True) if exchange else []
+    if not exchange or not starts:
         return False
-    it.run.pin(home, it.one_of(home, starts), it.draw.randrange(it.run.sites))
+    it.run.pin(exchange, it.one_of(exchange, starts), it.draw.randrange(it.run.sites))
     return True
 
 
 def unpin(it: Meddling) -> bool:
     """A pinned partition may move again."""
-    pinned = [(home, start) for home, starts in it.run.pins.items() for start in starts]
+    pinned = [(exchange, start) for exchange, starts in it.run.pins.items() for start in starts]
     if pinned:
         it.run.unpin(*it.draw.choice(pinned))
     return bool(pinned)
@@ -160,8 +161,8 @@ def rebalance(it: Meddling) -> bool:
 def resize(it: Meddling) -> bool:
     """More sites, or fewer."""
     plan = it.run.plan
-    shared = [home for home in plan.homes if plan.subqueries[home].spread != IN_GRID]
-    most = min([it.run.partition_map(home).partitions for home in shared] + [MOST_SITES])
+    shared = [one.name for one in plan.exchanges.values() if not one.in_grid]
+    most = min([it.run.partition_map(exchange).partitions for exchange in shared] + [MOST_SITES])
     least = 1 + max([site for pins in it.run.pins.values() for site in pins.values()], default=0)
     if least <= most:
         it.run.set_sites(it.draw.randint(least, most))
@@ -170,18 +171,21 @@ def resize(it: Meddling) -> bool:
 
 def release(it: Meddling) -> bool:
     """An exchange whose map was made by hand goes back to the controller."""
-    homes = sorted(it.run._steering.by_hand)
-    if homes:
-        it.run.release(it.draw.choice(homes))
-    return bool(homes)
+    exchanges = sorted(it.run._steering.by_hand)
+    if exchanges:
+        it.run.release(it.draw.choice(exchanges))
+    return bool(exchanges)
 
 
 def pause(it: Meddling) -> bool:
     """The rows of a partition are to wait."""
-    home, plan = it.home(), it.run.plan
-    if not home or plan.subqueries[home].spread == IN_GRID or home in plan.in_step:
+    exchange = it.exchange()
+    if not exchange:
         return False
-    it.run.pause(home, it.one_of(home, it.run.partition_map(home).starts))
+    known = it.run.plan.exchanges[exchange]
+    if known.in_grid or known.in_step:
+        return False
+    it.run.pause(exchange, it.one_of(exchange, it.run.partition_map(exchange).starts))
     return True
 
 
@@ -196,24 +200,24 @@ def resume(it: Meddling) -> bool:
 
 def condense(it: Meddling) -> bool:
     """Slots are taken to have hot keys: senders sub-aggregate their rows."""
-    home = it.home()
-    full = it.full_slots(home) if home else []
+    exchange = it.exchange()
+    full = it.full_slots(exchange) if exchange else []
     hot = [slot for slot in full if it.draw.random() < 0.5]
-    if home and hot:
-        it.run._request([Condense(home, slot, "chaos", slot=slot) for slot in hot])
+    if exchange and hot:
+        it.run._request([Condense(exchange, slot, "chaos", slot=slot) for slot in hot])
     return bool(hot)
 
 
 def spread_out(it: Meddling) -> bool:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
     scatterable = it.run._steering.adaptation.hot.scatterable
-    home = it.draw.choice([*scatterable, None])
-    full = it.full_slots(home) if home else []
-    hot = [slot for slot in full if slot < scatterable[home or ""]]
-    if home and hot:
+    exchange = it.draw.choice([*scatterable, None])
+    full = it.full_slots(exchange) if exchange else []
+    hot = [slot for slot in full if slot < scatterable[exchange or ""]]
+    if exchange and hot:
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(hot)
-        it.run._request([Scatter(home, slot, "chaos", slot=slot, sites=sites)])
+        it.run._request([Scatter(exchange, slot, "chaos", slot=slot, sites=sites)])
     return bool(hot)
 
 

@@ -42,12 +42,14 @@ def check_invariants(scene: Scene) -> None:
 
 def check_run(run: Run, where: str) -> None:
     """What holds when the tasks of an epoch are about to begin."""
-    maps = {home: run.partition_map(home) for home in run.plan.homes}
+    maps = {exchange: run.partition_map(exchange) for exchange in run.plan.exchanges}
     alive = run._steering.adaptation.alive
-    for home, known in maps.items():
-        check_owners(known, run.sites, f"{where}: exchange '{home}'")
+    for exchange, known in maps.items():
+        check_owners(known, run.sites, f"{where}: exchange '{exchange}'")
         stranded = sorted({site for site in known.sites if not alive[site]})
-        assert not stranded, f"{where}: exchange '{home}' has partitions on lost sites {stranded}"
+        assert not stranded, (
+            f"{where}: exchange '{exchange}' has partitions on lost sites {stranded}"
+        )
     check_pins(maps, run.pins, alive, run._steering.adaptation.protocol.moving, where)
 
 
@@ -66,23 +68,25 @@ def check_pins(
     moving: Mapping[tuple[str, int], Moving], where: str,
 ) -> None:  # fmt: skip
     """What is pinned begins where it began, and is on its site or on its way there, if that lives."""
-    for home, pinned in pins.items():
-        known = maps[home]
+    for exchange, pinned in pins.items():
+        known = maps[exchange]
         for start, site in pinned.items():
-            assert start in known.starts, f"{where}: pinned partition {home}/{start} is no more"
+            assert start in known.starts, f"{where}: pinned partition {exchange}/{start} is no more"
             owner = known.sites[known.partition_at(start)]
             gone = site >= len(alive) or not alive[site]
-            under_way = (home, start) in moving and moving[home, start].move.target == site
+            under_way = (exchange, start) in moving and moving[exchange, start].move.target == site
             assert owner == site or gone or under_way, (
-                f"{where}: partition {home}/{start} is pinned to site {site}, but is on {owner}"
+                f"{where}: partition {exchange}/{start} is pinned to site {site}, but is on {owner}"
             )
 
 
 def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
     """The maps of a manifest are whole, and its segments are in known slots and there."""
-    for name, record in manifest.subqueries.items():
-        known = record.map()
-        check_owners(known, manifest.sites, f"{where}: subquery '{name}'")
+    maps = {name: record.map() for name, record in manifest.exchanges.items()}
+    for name, known in maps.items():
+        check_owners(known, manifest.sites, f"{where}: exchange '{name}'")
+    for record in manifest.subqueries.values():
+        known = maps[record.exchange]
         for ref in record.segments:
             told = f"{where}: segment {ref.file}"
             assert ref.live, f"{told} has no slots left"
@@ -94,10 +98,7 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
             assert all(a[1] <= b[0] for a, b in pairwise(ref.live)), f"{told} has {ref.live}"
             assert (folder / ref.file).exists(), f"{told} is not there"
     for held in manifest.held:
-        told, known = (
-            f"{where}: rows that wait in {held.file}",
-            manifest.subqueries[held.home].map(),
-        )
+        told, known = f"{where}: rows that wait in {held.file}", maps[held.exchange]
         assert all(0 <= a < b <= known.slots for a, b in held.slots), f"{told} have {held.slots}"
         assert (folder / held.file).exists(), f"{told} are not there"
 
@@ -105,8 +106,8 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
 def check_successor(before: Manifest, after: Manifest, where: str) -> None:
     """Epochs follow each other, and no slot of an exchange is lost; cells of hot keys may be added."""
     assert after.epoch == before.epoch + 1, f"{where}: comes after epoch {before.epoch}"
-    for name, record in after.subqueries.items():
-        known = before.subqueries.get(name)
+    for name, record in after.exchanges.items():
+        known = before.exchanges.get(name)
         if known is not None:
             hashed = known.slots - known.cells
             assert record.slots - record.cells == hashed, f"{where}: '{name}' had {hashed} slots"

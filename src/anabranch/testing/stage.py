@@ -5,7 +5,7 @@ is run, and decides the same.
 
 >>> from anabranch.settings import Settings
 >>> session = on_stage(Stage((Outage(site=1, begin=2, until=4),)))(2, Settings())
->>> twin = session._exchange()
+>>> twin = session._transport()
 >>> [twin.alive(2) for _ in range(4)]
 [[True, True], [True, True], [True, False], [True, False]]
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from anabranch.engine.epoch import Burden, EpochReport, Orders
-from anabranch.engine.exchange import Exchange, Twin
+from anabranch.engine.transport import Transport, Twin
 from anabranch.session import Session
 from anabranch.settings import Settings
 
@@ -87,7 +87,7 @@ class StagedTwin(Twin):
 class _StagedSession(Session):
     stage: Stage
 
-    def _exchange(self) -> Exchange:
+    def _transport(self) -> Transport:
         return StagedTwin(self.stage)
 
 

@@ -17,17 +17,17 @@ from anabranch.plan.subquery import BY_TERMS, EVENLY, Stateful
 
 
 def exchange_each(draft: Draft, aims: Aims) -> Draft:
-    """The draft with every subquery at home in its own exchange."""
+    """The draft with every subquery in an exchange of its own."""
     for subquery in draft.subqueries.values():
         node = subquery.node
         if not isinstance(node, Stateful):
-            alone = replace(subquery, home=subquery.name, spread=EVENLY)
+            alone = replace(subquery, exchange=subquery.name, spread=EVENLY)
             draft = draft.with_subquery(alone, PartitioningSet())
             continue
         # Time would send each window elsewhere: only if there is nothing else
         keys = counted_keys(node)
         keys = keys if any(keys) else all_keys(node)
         terms = ((),) * len(keys) if aims.central else keys
-        alone = replace(subquery, home=subquery.name, spread=BY_TERMS, terms=terms)
+        alone = replace(subquery, exchange=subquery.name, spread=BY_TERMS, terms=terms)
         draft = draft.with_subquery(alone, largest(need_of(subquery.name, node)))
     return draft

@@ -15,17 +15,19 @@ def fuse_neighbours(draft: Draft, aims: Aims) -> Draft:
     """The draft with neighbours that need the same partitioning in one exchange."""
     for name in draft.subqueries:
         subquery = draft.subqueries[name]
-        homes = {below.home for below in draft.below(subquery)}
-        if subquery.home != name or draft.reads_streams(subquery) or len(homes) != 1:
+        exchanges = {below.exchange for below in draft.below(subquery)}
+        if subquery.exchange != name or draft.reads_streams(subquery) or len(exchanges) != 1:
             continue
-        home = draft.subqueries[homes.pop()]
-        if IN_GRID in (subquery.spread, home.spread):
+        exchange = draft.subqueries[exchanges.pop()]
+        if IN_GRID in (subquery.spread, exchange.spread):
             continue  # rows of a grid are where they met, whatever they hold
-        if aims.central and home.central:
-            draft = draft.with_subquery(replace(subquery, home=home.name))  # all groups are whole
+        if aims.central and exchange.central:
+            draft = draft.with_subquery(
+                replace(subquery, exchange=exchange.name)
+            )  # all groups are whole
         elif isinstance(subquery.node, Stateful):
-            need, by = need_of(name, subquery.node), draft.sets[home.name]
+            need, by = need_of(name, subquery.node), draft.sets[exchange.name]
             if compatible(by, need):
                 terms = terms_over(subquery.node, need, by)
-                draft = draft.with_subquery(replace(subquery, home=home.name, terms=terms))
+                draft = draft.with_subquery(replace(subquery, exchange=exchange.name, terms=terms))
     return draft

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import Gather, Output, Path, Subquery
+from anabranch.plan.plan import Output
+from anabranch.plan.subquery import Gather, Path, Subquery
 
 
 def gather_results(draft: Draft, aims: Aims) -> Draft:

@@ -21,7 +21,7 @@ from anabranch.plan.terms import terms_over
 
 def push_suited(draft: Draft, aims: Aims) -> Draft:
     """The draft with one exchange for all operators that the streams' partitioning suits."""
-    homes: dict[tuple[str, ...], str] = {}
+    exchanges: dict[tuple[str, ...], str] = {}
     for name in draft.subqueries:
         subquery = draft.subqueries[name]
         if not isinstance(subquery.node, Stateful) or subquery.spread == IN_GRID:
@@ -30,15 +30,15 @@ def push_suited(draft: Draft, aims: Aims) -> Draft:
         part = _part_for(need, aims)
         if part is None:
             continue
-        home = homes.get(part.streams, name)
-        if not all(below.home == home for below in draft.below(subquery)):
+        exchange = exchanges.get(part.streams, name)
+        if not all(below.exchange == exchange for below in draft.below(subquery)):
             continue
-        homes[part.streams] = home
+        exchanges[part.streams] = exchange
         chosen = part.winner.partitioning
         draft = draft.with_subquery(
             replace(
                 subquery,
-                home=home,
+                exchange=exchange,
                 terms=terms_over(subquery.node, need, chosen),
                 spread=BY_LANE if _comes_so(part, chosen, aims.given) else BY_TERMS,
             ),

@@ -18,7 +18,7 @@ def split_aggregates(draft: Draft, aims: Aims) -> Draft:
     for subquery in draft.subqueries.values():
         below = draft.below(subquery)
         received = (draft.reads_streams(subquery) and subquery.spread != BY_LANE) or any(
-            part.home != subquery.home for part in below
+            part.exchange != subquery.exchange for part in below
         )
         aggregates = isinstance(subquery.node, Aggregate)
         if received and aggregates and subquery.operator.combines:

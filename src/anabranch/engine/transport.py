@@ -13,7 +13,7 @@ from anabranch.engine.split import run_split
 from anabranch.routing.frame import unpack
 
 
-class Exchange(Protocol):
+class Transport(Protocol):
     """Runs the tasks of an epoch and returns their reports."""
 
     placement: dict[int, str]
