@@ -20,6 +20,7 @@ from anabranch.bench.latency import run_latency
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
+from anabranch.bench.sharing import run_sharing
 from anabranch.bench.skew import run_skew
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "hotjoin": run_hotjoin,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
+    "sharing": run_sharing,
     "theta": run_theta,
     "balance": run_balance,
     "skew": run_skew,
@@ -102,6 +104,12 @@ def partitioning(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """One query under the three ways to give operators sites (about 4 minutes)."""
     _finish(_measure(["strategies"], quick, save), as_json)
+
+
+@app.command()
+def sharing(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """One to ten queries on one stream: bytes through the exchange, rows a second (about 3 minutes)."""
+    _finish(_measure(["sharing"], quick, save), as_json)
 
 
 @app.command()

@@ -31,7 +31,7 @@ def show(result: Result, console: Console) -> None:
     lines = {
         "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
         "join": _join, "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning,
-        "strategies": _strategies, "theta": _theta, "balance": _balance, "skew": _skew,
+        "strategies": _strategies, "sharing": _sharing, "theta": _theta, "balance": _balance, "skew": _skew,
     }  # fmt: skip
     for line in lines[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
@@ -164,6 +164,11 @@ def _strategies(figures: dict[str, Any]) -> Iterator[str]:
             f"{found['exchange_share']:.0%}, idle {found['idle_share']:.0%}; {found['levels']:g} "
             f"exchanges deep, {found['rows_received']:,.0f} rows received an epoch"
         )
+
+
+def _sharing(figures: dict[str, Any]) -> Iterator[str]:
+    for count, found in figures["queries"].items():
+        yield f"{count:>2} queries: {_rate(found['spread'])}; {found['bytes'] / 1e6:,.1f} MB an epoch"
 
 
 def _theta(figures: dict[str, Any]) -> Iterator[str]:

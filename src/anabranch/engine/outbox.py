@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.engine.epoch import Counts, Orders, SiteReport, SplitReport, Word
+from anabranch.engine.sharing import SHARED, exchange_of, readers_of, share, slots_in
 from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError
 from anabranch.language.expression import Named
@@ -58,11 +59,28 @@ class Outbox:
 
         `lane` is the slot of all of them, if the stream comes partitioned.
         """
+        served = self._share(origin, rows, lane)
         for subquery, path in self.orders.plan.reading(origin):
+            if (subquery.name, path) in served:
+                continue
             taken = self._intake(subquery, path, rows, lane)
             if taken.height:
                 box = self.local if subquery.level == self.level else self.frames
                 box.setdefault((subquery.name, path.input), []).append(narrow(taken))
+
+    def _share(self, origin: str, rows: pl.DataFrame, lane: int | None) -> set[tuple[str, RowPath]]:
+        """Takes rows once for all readers behind one exchange that want them so; who these are."""
+        served: set[tuple[str, RowPath]] = set()
+        for number, common in enumerate(self.orders.plan.common):
+            if common.origin == origin and rows.height:
+                shared = share(self.orders, number, rows, lane)
+                if shared is not None:
+                    inlet, copy = shared
+                    self.frames.setdefault(inlet, []).append(narrow(copy))
+                    served |= {
+                        (subquery.name, path) for subquery, path in readers_of(self.orders, inlet)
+                    }
+        return served
 
     def _intake(
         self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
@@ -127,7 +145,7 @@ class Outbox:
 
     def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
         """The rows that flow; those that are to wait are written beside the state."""
-        exchange = self.orders.plan.subqueries[inlet[0]].exchange
+        exchange = exchange_of(self.orders, inlet)
         holds = self.orders.holds.get(exchange)
         if not holds:
             return frame
@@ -145,6 +163,8 @@ class Outbox:
 
     def _combined(self, name: str, frame: Frame) -> list[Frame]:
         """The rows, all sub-aggregated or none; or those of hot keys, and the others as they are."""
+        if name.startswith(SHARED):
+            return [frame]
         subquery = self.orders.plan.subqueries[name]
         hot = self.orders.hot.get(subquery.exchange, ()) if subquery.combines else ()
         if name in self.orders.combine:
@@ -177,18 +197,18 @@ class Outbox:
         boxes: list[list[tuple[Inlet, Frame]]] = [[] for _ in range(sites)]
         slots: dict[str, list[np.ndarray]] = {}
         for inlet, ready in self.forwarded.items():
-            subquery = self.orders.plan.subqueries[inlet[0]]
+            exchange = self.orders.plan.exchanges[exchange_of(self.orders, inlet)]
             for frame in alike(ready):
                 if sites == 1:
                     boxes[0].append((inlet, frame))
                     continue
-                places = slot_of_locator(frame.rows[LOCATOR].to_numpy())
-                if subquery.level == self.level + 1:
-                    slots.setdefault(subquery.exchange, []).append(places)
-                owners = self.orders.maps[subquery.exchange].site_of(places)
+                places = slots_in(frame.rows)
+                if exchange.level == self.level + 1:
+                    slots.setdefault(exchange.name, []).append(places)
+                owners = self.orders.maps[exchange.name].site_of(places)
                 if int(owners.max()) >= sites:
                     raise RunError(
-                        f"The map of '{subquery.exchange}' has site {int(owners.max())}, but this epoch has "
+                        f"The map of '{exchange.name}' has site {int(owners.max())}, but this epoch has "
                         f"only {sites} sites. Nothing of it is counted; please report this."
                     )
                 for site, part in split_by_site(frame.rows, owners, sites):

@@ -29,6 +29,7 @@ from anabranch.engine.epoch import (
     masked_as_plain,
 )
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.sharing import Copies
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
@@ -47,7 +48,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         executor=_executor(),
     )  # fmt: skip
     frames: dict[Inlet, list[Frame]] = {}
-    sizes: dict[str, int] = {}
+    sizes: dict[Inlet, int] = {}
     words: list[Word] = []
     # In the order of the senders: a task that is run again does the same, whatever came first
     heard = [(msgspec.convert(plain, Word), contents) for plain, contents in map(unpack, parcels)]
@@ -55,9 +56,9 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         words.append(word)
         rows = size = 0
         for inlet, frame, length in contents:
-            frames.setdefault(inlet, []).append(frame)
-            sizes[inlet[0]] = sizes.get(inlet[0], 0) + length
             rows, size = rows + frame.rows.height, size + length
+            frames.setdefault(inlet, []).append(frame)
+            sizes[inlet] = sizes.get(inlet, 0) + length
         report.received[words[-1].sender] = (rows, size)
     report.exchange_seconds = time.perf_counter() - began
     splits = [split for word in words for split in word.splits]
@@ -69,13 +70,16 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     _kill_once(orders, site)
     if fault is None:
         try:
+            copies = Copies(orders, level, frames, sizes)
             # In the order of the plan: each after those whose results it reads
             for subquery in orders.plan.at_level(level):
                 inlets = [(subquery.name, number) for number in range(subquery.inputs)]
                 received = [frames.pop(inlet, []) for inlet in inlets]
                 done = report.subqueries[subquery.name] = SubqueryReport()
+                done.bytes_received = sum(sizes.get(inlet, 0) for inlet in inlets)
+                with explained(f"Subquery '{subquery.name}'"):
+                    done.bytes_received += copies.take(subquery, received)
                 done.rows_received = sum(f.rows.height for part in received for f in part)
-                done.bytes_received = sizes.get(subquery.name, 0)
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
                 with explained(f"Subquery '{subquery.name}'"):

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from anabranch.language.expression import Expression, substitute
 from anabranch.language.numbered import Numbered
-from anabranch.plan.subquery import IN_GRID, Subquery
+from anabranch.operators.partials import SEQ
+from anabranch.operators.stateless import Select, Step
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, IN_GRID, Path, Subquery
+
+MOST_READERS = 60
+"""Readers of rows that are sent once: which of them are meant is told by the bits of a number."""
 
 
 @dataclass(frozen=True)
@@ -43,3 +50,55 @@ class Exchange:
     def combines(self) -> bool:
         """Whether senders may sub-aggregate for one of its members."""
         return any(member.combines for member in self.members)
+
+
+@dataclass(frozen=True)
+class Common:
+    """Readers behind one exchange that want the same rows on the same slots, so one copy does for all."""
+
+    origin: str
+    exchange: str
+    level: int
+    spread: str
+    terms: tuple[Expression, ...]
+    """What the rows are partitioned by, over the columns of the origin."""
+    readers: tuple[tuple[Subquery, Path], ...]
+
+
+def commons(subqueries: Iterable[Subquery], numbered: Iterable[str]) -> tuple[Common, ...]:
+    """The rows that several can share; `numbered` are the streams whose rows carry their arrival number."""
+    members = list(subqueries)
+    levels = {member.name: member.level for member in members}
+    in_order = {*numbered}
+    groups: dict[tuple[str, ...], list[tuple[Subquery, Path]]] = {}
+    for member in members:
+        if not member.stateful or member.spread not in (BY_TERMS, BY_LANE):
+            continue
+        for path in member.paths:
+            if levels.get(path.origin) == member.level:
+                continue  # no exchange between them
+            if SEQ in member.columns[path.input] and path.origin not in in_order:
+                continue  # their order is told by what each reader sees of them
+            terms = map(str, _at_origin(member.terms[path.input], path.steps))
+            key = (path.origin, member.exchange, member.spread, *terms)
+            groups.setdefault(key, []).append((member, path))
+    return tuple(
+        Common(
+            path.origin, member.exchange, member.level, member.spread,
+            _at_origin(member.terms[path.input], path.steps), tuple(some[begin : begin + MOST_READERS]),
+        )
+        for some in groups.values()
+        for begin in range(0, len(some), MOST_READERS)
+        for member, path in some[:1]
+        if len(some[begin : begin + MOST_READERS]) > 1
+    )  # fmt: skip
+
+
+def _at_origin(terms: Iterable[Expression], steps: Iterable[Step]) -> tuple[Expression, ...]:
+    """Terms over the columns after some steps, in those before them."""
+    found = tuple(terms)
+    for step in reversed(list(steps)):
+        if isinstance(step, Select):
+            columns = {column.name: column.expression for column in step.columns}
+            found = tuple(substitute(term, columns) for term in found)
+    return found

@@ -14,7 +14,7 @@ import polars as pl
 from anabranch.language.expression import Expression
 from anabranch.language.graph import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
-from anabranch.plan.exchange import Exchange
+from anabranch.plan.exchange import Common, Exchange, commons
 from anabranch.plan.subquery import Path, Subquery
 
 
@@ -73,6 +73,12 @@ class Plan:
         for subquery in self.subqueries.values():
             members.setdefault(subquery.exchange, []).append(subquery)
         return {name: Exchange(name, tuple(some)) for name, some in members.items()}
+
+    @functools.cached_property
+    def common(self) -> tuple[Common, ...]:
+        """The rows that several subqueries can share on their way through an exchange."""
+        numbered = [stream.name for stream in self.streams.values() if stream.numbered]
+        return commons(self.subqueries.values(), numbered)
 
     def reading(self, origin: str) -> list[tuple[Subquery, Path]]:
         """The subqueries fed by a stream or subquery, with the path of each."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from anabranch.engine import commit, outbox, site, split, transport
+from anabranch.engine import commit, outbox, sharing, site, split, transport
 from anabranch.engine.adapting import Adaptation
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import Orders
@@ -20,6 +20,7 @@ from anabranch.engine.run import Run
 from anabranch.engine.steering import Steering, Waiting
 from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
+from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
 from anabranch.sinks.dead_letter import Letters
@@ -179,6 +180,13 @@ def _one_place_more(right: Wrong) -> Wrong:
     return doubling
 
 
+def _first_reader_left_out(right: Wrong) -> Wrong:
+    def forgetful(orders: Orders, inlet: Inlet) -> Any:
+        return right(orders, inlet)[1:]
+
+    return forgetful
+
+
 def _one_epoch_older(right: Wrong) -> Wrong:
     def older(self: Ledger) -> Any:
         newest = right(self)
@@ -262,6 +270,8 @@ BUGS = (
         ((Letters, "keep_rows"),), _one_letter_less),
     Bug("grid-cell-doubled", "a row of a join without equal keys is in one cell twice",
         ((Grid, "places"),), _one_place_more),
+    Bug("shared-copy-forgotten", "a reader takes nothing of the rows that were sent once for several",
+        ((sharing, "readers_of"),), _first_reader_left_out),
     Bug("restored-too-old", "a run goes on from the last manifest but one",
         ((Ledger, "latest"),), _one_epoch_older),
     Bug("due-row-purged-early", "state is given back two units before it is due",
