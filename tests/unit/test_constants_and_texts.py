@@ -12,7 +12,7 @@ from anabranch import Session
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Named
 from anabranch.language.sql.expression import read_expression
-from anabranch.operators.stateless import compute, holds
+from anabranch.operators.stateless import compute, is_true
 
 ROWS = pl.DataFrame(
     {
@@ -35,7 +35,7 @@ def test_a_condition_that_is_the_same_for_all_rows_is_as_long_as_they_are(text: 
     rows = ROWS.with_columns(t=pl.lit(None, pl.Int64))
     for frame in (ROWS, rows):
         predicate = read_expression(text, frame.schema)
-        assert len(holds(predicate, frame)) == frame.height
+        assert len(is_true(predicate, frame)) == frame.height
         values = compute(frame, [Named("v", predicate)], ["t"])
         assert values.columns == ["v", "t"]
         connection = duckdb.connect()

@@ -10,7 +10,7 @@ from anabranch import col
 from anabranch.errors import LanguageError
 from anabranch.language.expression import to_polars, type_of
 from anabranch.language.sql.expression import read_expression
-from anabranch.operators.block import holds
+from anabranch.operators.block import true_pairs
 
 LEAST, MOST = -(2**63), 2**63 - 1
 ROWS = pl.DataFrame(
@@ -69,9 +69,9 @@ def test_pairs_of_rows_are_not_compared_with_a_point_as_floats() -> None:
     """Arrays cannot tell it, so the pairs are brought together and compared exactly."""
     columns = {name: ROWS[name].fill_null(0).to_numpy() for name in ("v", "n")}
     condition = read_expression("v - n > 9007199254740992.5", ROWS.schema)
-    assert holds(condition, columns) is None
+    assert true_pairs(condition, columns) is None
     prices = {"x": ROWS["v"].fill_null(0).cast(pl.Float64).to_numpy()}
-    assert holds(read_expression("x > 0.5", {"x": pl.Float64()}), prices) is not None
+    assert true_pairs(read_expression("x > 0.5", {"x": pl.Float64()}), prices) is not None
 
 
 def test_shifts_of_constants_are_those_of_64_bits() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session
-from anabranch.engine.pieces import spread
+from anabranch.engine.reading import spread
 from anabranch.engine.transport import Twin
 from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE

@@ -17,7 +17,7 @@ from anabranch.routing.partition_map import (
     expand,
     intersect,
     locator,
-    slices,
+    row_ranges,
     slot_of,
     slot_of_locator,
     sort_locators,
@@ -73,7 +73,7 @@ def test_slices_find_the_rows_of_the_partitions(
     numbers = np.array([partition for partition, _ in rows], dtype=np.uint64)
     hashes = np.array([word for _, word in rows], dtype=np.uint64)
     sorted_ = np.sort(locator(numbers, hashes))
-    found = slices(sorted_, ranges(wanted))
+    found = row_ranges(sorted_, ranges(wanted))
     assert all(start < end for start, end in found)
     rows_found = [row for start, end in found for row in range(start, end)]
     inside = np.isin(slot_of_locator(sorted_), list(wanted))

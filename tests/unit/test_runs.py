@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from anabranch.operators.runs import Runs, joined, slices
+from anabranch.operators.runs import Runs, in_chunks, joined
 
 RUNS = Runs(np.array([0, 1, 1, 4]), np.array([7, 0, 3, 5]), np.array([2, 1, 9, 4]))
 PLACES = [7, 8, 0, *range(3, 12), *range(5, 9)]
@@ -36,7 +36,7 @@ def test_a_cut_takes_the_first_rows_of_each_run(rows: int) -> None:
 
 
 def test_slices_tell_whose_place_it_is() -> None:
-    found = list(slices(np.array([0, 5]), np.array([3, 7]), 2))
+    found = list(in_chunks(np.array([0, 5]), np.array([3, 7]), 2))
     assert [(places.tolist(), group.tolist()) for places, group in found] == [
         ([0, 1], [0, 0]), ([2, 5], [0, 1]), ([6], [1]),
     ]  # fmt: skip

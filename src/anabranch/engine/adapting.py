@@ -32,8 +32,8 @@ from anabranch.adapt.protocols.moving import (
 )
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
+from anabranch.engine.decisions import BY_HAND, CONTROLLER, SITES, Decision, rounded
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.engine.history import BY_HAND, CONTROLLER, SITES, Decision, rounded
 from anabranch.engine.hot import HotSlots
 from anabranch.engine.moves import resumed
 from anabranch.engine.pins import Pins

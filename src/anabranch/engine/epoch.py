@@ -101,7 +101,7 @@ class Orders:
     driver: int = 0
     """The process that gave the orders."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The partition of each lane, for streams that come partitioned as the plan wants them."""
+    """The slot of each lane, for streams that come partitioned as the plan wants them."""
 
     @property
     def place(self) -> Place:
@@ -147,7 +147,7 @@ class SplitReport(msgspec.Struct):
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows before and after sub-aggregation, per subquery."""
     lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
-    """A few hashes of what decides the lane of a row, for each stream and the partition of a lane."""
+    """A few hashes of what decides the lane of a row, for each stream and the slot of a lane."""
     sent: dict[str, Counts] = msgspec.field(default_factory=dict)
     """Rows for each partition of the exchanges of the next level."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
@@ -170,7 +170,7 @@ class SubqueryReport(msgspec.Struct):
     rows_out: int = 0
     groups: int = 0
     compared: int = 0
-    """Pairs of rows that a join without equal keys looked at."""
+    """Pairs of rows that a join looked at."""
     bytes_out: int = 0
     seconds: float = 0.0
     segments: list[SegmentRef] = msgspec.field(default_factory=list)

@@ -123,11 +123,11 @@ class Outbox:
             return Spread(slots, placed=in_turn(rows.height, slots))
         # Results stay where they are made for what shares the exchange: then rows must be with their like
         readers = self.orders.plan.reading(subquery.name)
-        scattered = all(reader.level != subquery.level for reader, _ in readers)
+        anywhere = all(reader.level != subquery.level for reader, _ in readers)
         if subquery.partitioned_by_keys:
-            return Spread(slots, scattered=scattered)
+            return Spread(slots, anywhere=anywhere)
         named = [Named(f"term{n}", term) for n, term in enumerate(subquery.terms[input])]
-        return Spread(slots, compute(rows, named).get_columns(), scattered=scattered)
+        return Spread(slots, compute(rows, named).get_columns(), anywhere=anywhere)
 
     def combine(self) -> None:
         """Sub-aggregates where the driver has seen that it shrinks the rows."""

@@ -22,8 +22,8 @@ from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
 from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
 from anabranch.engine.options import RunOptions
-from anabranch.engine.pieces import spread
 from anabranch.engine.progress import describe_epoch
+from anabranch.engine.reading import spread
 from anabranch.engine.steering import Steering
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError

@@ -156,9 +156,9 @@ def _advance(
     frames = [_gathered(subquery, part) for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
     after = subquery.watermark(reached[subquery.exchange])
-    stretches = list(_stretches(orders, subquery.exchange, site))
-    for number, (slots, before) in enumerate(stretches):
-        own = frames if len(stretches) == 1 else [_cut(frame, slots) for frame in frames]
+    reaches = list(_by_reach(orders, subquery.exchange, site))
+    for number, (slots, before) in enumerate(reaches):
+        own = frames if len(reaches) == 1 else [_cut(frame, slots) for frame in frames]
         state = SiteState(orders.place, orders.segments[subquery.name], slots)
         moment = Moment(subquery.watermark(before), after)
         part = f"site-{site:04d}-{number}"
@@ -180,7 +180,7 @@ def _gathered(subquery: Subquery, received: list[Frame]) -> Frame | None:
     return concat([k if operator.is_combined(k) else narrow(operator.combine(k)) for k in kinds])
 
 
-def _stretches(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
+def _by_reach(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
     """The slots of a site that are worked on in this epoch, by the watermark they had reached before.
 
     Nearly always one. Slots whose rows waited had come less far than the others.

@@ -15,8 +15,8 @@ import numpy as np
 from anabranch.adapt.actions import Action, Move, Scatter, applied
 from anabranch.engine.adapting import Adaptation
 from anabranch.engine.commit import Steered
+from anabranch.engine.decisions import BY_HAND, SITES, Decision
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.engine.history import BY_HAND, SITES, Decision
 from anabranch.engine.moves import fetches, recorded
 from anabranch.engine.pins import Pins
 from anabranch.plan.plan import Plan

@@ -44,8 +44,8 @@ class Spread:
     terms: Sequence[pl.Series] | None = None
     placed: np.ndarray | int | None = None
     """The slot of each row, or of all of them, where it is known beforehand."""
-    scattered: bool = False
-    """Whether rows that meet nothing, for want of a key, may go anywhere."""
+    anywhere: bool = False
+    """Whether rows that meet nothing, for want of a key, may go to any slot."""
 
 
 class Operator(Protocol):
@@ -76,6 +76,18 @@ class Operator(Protocol):
 
     def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
         """State rows merged, sorted by locator."""
+
+
+class RowByRow:
+    """The way of operators that need every single row: nothing is sub-aggregated before it is sent."""
+
+    combines = False
+
+    def combine(self, frame: Frame) -> pl.DataFrame:
+        raise NotImplementedError
+
+    def is_combined(self, frame: Frame) -> bool:
+        return False
 
 
 class OneInput:

@@ -56,7 +56,7 @@ class Conditions:
         shares: list[tuple[float, Expression]] = []
         left = []
         for condition in conditions:
-            found = holds(condition, some)
+            found = true_pairs(condition, some)
             if found is None:
                 left.append(condition)
             else:
@@ -70,7 +70,7 @@ class Conditions:
         None if a value on the way cannot be compared as numbers are.
         """
         columns = {**_cut(self.rows, rows, None), **_cut(self.others, None, others)}
-        mask = holds(self.quick[0], columns)
+        mask = true_pairs(self.quick[0], columns)
         if mask is None:
             return None
         width = others.stop - others.start
@@ -81,7 +81,7 @@ class Conditions:
             names = set(columns_of(condition))
             values = {n: a[mine] for n, a in self.rows.items() if a is not None and n in names}
             values |= {n: a[theirs] for n, a in self.others.items() if a is not None and n in names}
-            kept = holds(condition, values)
+            kept = true_pairs(condition, values)
             if kept is None:
                 return None
             mine, theirs = mine[kept], theirs[kept]
@@ -108,12 +108,12 @@ def numbers(column: pl.Series) -> np.ndarray | None:
     return values if np.isfinite(values).all() else None
 
 
-def holds(condition: Expression, columns: Columns) -> np.ndarray | None:
+def true_pairs(condition: Expression, columns: Columns) -> np.ndarray | None:
     """Where the condition is true, for arrays that are broadcast; None if it cannot be told so.
 
     >>> from anabranch.language.expression import col
     >>> columns = {"a": np.array([[1], [2]]), "b": np.array([[1, 2]])}
-    >>> holds(col("a") < col("b"), columns)
+    >>> true_pairs(col("a") < col("b"), columns)
     array([[False,  True],
            [False, False]])
     """

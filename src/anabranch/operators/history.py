@@ -14,6 +14,7 @@ from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import (
     Moment,
     OneInput,
+    RowByRow,
     Spread,
     add_locator,
     as_time,
@@ -38,10 +39,8 @@ MAX_EXPANDED = 4_000_000
 """Pairs of a row and a member of its history made at a time."""
 
 
-class OrderedAggregate(OneInput):
+class OrderedAggregate(RowByRow, OneInput):
     """Aggregates over the last rows of a group: on every row, or on every `advance`-th."""
-
-    combines = False
 
     def __init__(self, node: Aggregate | History, merger: str = TRANSPARENT) -> None:
         assert node.input.ordered
@@ -64,12 +63,6 @@ class OrderedAggregate(OneInput):
         )
         frame = frame.with_columns(rows.select(self.payload).get_columns())
         return add_locator(frame, self.keys, spread)
-
-    def combine(self, frame: Frame) -> pl.DataFrame:
-        raise NotImplementedError
-
-    def is_combined(self, frame: Frame) -> bool:
-        return False
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         rows = None if frame is None else frame.wide()

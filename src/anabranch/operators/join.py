@@ -23,6 +23,7 @@ from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,
+    RowByRow,
     Spread,
     add_locator,
     gathered,
@@ -33,7 +34,7 @@ from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import CHUNK, Meeting, Side
 from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
-from anabranch.operators.stateless import compute, holds
+from anabranch.operators.stateless import compute, is_true
 from anabranch.routing.frame import Frame
 from anabranch.routing.partition_map import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
@@ -43,10 +44,8 @@ PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
 """The inputs whose rows have results also where they meet nothing."""
 
 
-class SymmetricJoin:
+class SymmetricJoin(RowByRow):
     """Combinations of rows of all inputs with equal keys, within their bounds of time."""
-
-    combines = False
 
     def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:
         self.node = node
@@ -85,13 +84,7 @@ class SymmetricJoin:
         frame = add_locator(frame, names, spread)
         if input not in self.preserved:
             return frame.drop_nulls(names)
-        return _scattered(frame, names, spread.slots) if spread.scattered else frame
-
-    def combine(self, frame: Frame) -> pl.DataFrame:
-        raise NotImplementedError
-
-    def is_combined(self, frame: Frame) -> bool:
-        return False
+        return _dealt_out(frame, names, spread.slots) if spread.anywhere else frame
 
     # -- site side --------------------------------------------------------------------------------
 
@@ -152,7 +145,7 @@ class SymmetricJoin:
         """The combinations for which the condition holds, told by the columns that it reads alone."""
         # A condition that reads nothing still holds, or not, for each of them
         rows = self._joined(meeting, chosen, self.read or {LOCATOR})
-        passed = holds(condition, rows)
+        passed = is_true(condition, rows)
         if passed.all():
             return chosen
         kept = np.flatnonzero(passed.to_numpy())
@@ -218,7 +211,7 @@ class SymmetricJoin:
         return sort_by_locator(rows, TIME)
 
 
-def _scattered(frame: pl.DataFrame, keys: list[str], slots: int) -> pl.DataFrame:
+def _dealt_out(frame: pl.DataFrame, keys: list[str], slots: int) -> pl.DataFrame:
     """The rows without a key in turn on all slots: else they would all come to one."""
     if not any(frame[key].null_count() for key in keys):
         return frame

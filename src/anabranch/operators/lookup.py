@@ -67,7 +67,7 @@ def _order(
         return list(range(len(sides)))
     sample = asked[:: max(1, len(asked) // SAMPLE)]
     found = [
-        int((_found(sample, locators) | state.holds(side.table, sample)).sum())
+        int((_found(sample, locators) | state.contains(side.table, sample)).sum())
         for side, locators in zip(sides, own, strict=True)
     ]
     return sorted(range(len(sides)), key=lambda number: found[number])

@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
-from anabranch.operators.runs import Runs, joined, slices
+from anabranch.operators.runs import Runs, in_chunks, joined
 from anabranch.routing.partition_map import distinct
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import bisect
@@ -81,7 +81,7 @@ class Meeting:
         # Counted once: a new row meets the remembered rows of all inputs, the new ones of those before
         for first in range(len(self.sides)):
             others = [number for number in range(len(self.sides)) if number != first]
-            for places, group in slices(self.middle[first], self.end[first], ROWS):
+            for places, group in in_chunks(self.middle[first], self.end[first], ROWS):
                 yield from self._extend({first: places}, group, others, first)
 
     def _extend(
@@ -160,7 +160,7 @@ class Meeting:
         met = np.zeros(self.rows[0].height, dtype=bool)
         start, middle, end = self.start[0], self.middle[0], self.end[0]
         for new, begin, stop in ((False, start, middle), (True, middle, end)):
-            for places, group in slices(begin, stop, ROWS):
+            for places, group in in_chunks(begin, stop, ROWS):
                 runs = self._within({0: places}, group, 1, old=new, new=True)
                 if that_hold is None and not self.mixed:
                     met[places[runs.which]] = True

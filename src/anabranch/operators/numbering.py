@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.numbered import PLACE, SEEN, Numbered
-from anabranch.operators.base import Moment, Spread, add_locator, time_of
+from anabranch.operators.base import Moment, RowByRow, Spread, add_locator, time_of
 from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
@@ -26,10 +26,9 @@ COUNTS = "counts"
 _OTHER = "__other"
 
 
-class Numbering:
+class Numbering(RowByRow):
     """The rows of the first input with their numbers."""
 
-    combines = False
     span = NEVER
 
     def __init__(
@@ -45,12 +44,6 @@ class Numbering:
         columns = [time_of(rows, ordered).alias(TIME), rows[SEQ]]
         columns += rows.select([] if input else self.payload).get_columns()
         return add_locator(pl.DataFrame(columns), [], spread)
-
-    def combine(self, frame: Frame) -> pl.DataFrame:
-        raise NotImplementedError
-
-    def is_combined(self, frame: Frame) -> bool:
-        return False
 
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment

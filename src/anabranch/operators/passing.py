@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from anabranch.operators.base import Moment, OneInput, Spread, no_results
+from anabranch.operators.base import Moment, OneInput, RowByRow, Spread, no_results
 from anabranch.operators.stateless import Step, apply
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
@@ -20,10 +20,9 @@ from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, NEVER
 
 
-class Passing(OneInput):
+class Passing(RowByRow, OneInput):
     """Rows on their way through steps; nothing is remembered."""
 
-    combines = False
     span = NEVER
 
     def __init__(self, columns: Sequence[str], steps: Sequence[Step], schema: pl.Schema) -> None:
@@ -41,12 +40,6 @@ class Passing(OneInput):
         # The locator first: without a column a frame has no height, and steps may read none
         located = rows.with_columns(pl.Series(LOCATOR, locator(partition, number)))
         return located.select(*self.columns, LOCATOR)
-
-    def combine(self, frame: Frame) -> pl.DataFrame:
-        raise NotImplementedError
-
-    def is_combined(self, frame: Frame) -> bool:
-        return False
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())

@@ -17,13 +17,21 @@ from anabranch.language.bounds import all_of
 from anabranch.language.expression import columns_of
 from anabranch.language.graph import Join
 from anabranch.language.numbered import PLACE, SEEN
-from anabranch.operators.base import END_OF_TIME, Moment, Spread, add_locator, gathered, time_of
+from anabranch.operators.base import (
+    END_OF_TIME,
+    Moment,
+    RowByRow,
+    Spread,
+    add_locator,
+    gathered,
+    time_of,
+)
 from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
-from anabranch.operators.stateless import holds
+from anabranch.operators.stateless import is_true
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct, expand, slices, slot_of_locator
+from anabranch.routing.partition_map import distinct, expand, row_ranges, slot_of_locator
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
@@ -36,10 +44,8 @@ COUNTED = END_OF_TIME + 1
 """Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
 
 
-class Product:
+class Product(RowByRow):
     """All pairs within a window for which a predicate holds."""
-
-    combines = False
 
     def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:
         self.node = node
@@ -65,12 +71,6 @@ class Product:
             frame = pl.DataFrame({TIME: time, DUE: due_times(self.node, input, time)})
         frame = frame.with_columns(rows.select(self.payload[input]).get_columns())
         return add_locator(frame, [], spread)
-
-    def combine(self, frame: Frame) -> pl.DataFrame:
-        raise NotImplementedError
-
-    def is_combined(self, frame: Frame) -> bool:
-        return False
 
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
@@ -98,7 +98,7 @@ class Product:
                 mine, theirs = new[first], new[1 - first]
                 if mine is None:
                     continue
-                others = state.slices(f"in{1 - first}", cell)
+                others = state.of_slot(f"in{1 - first}", cell)
                 # By time, a pair of new rows is met from the left; by rows, from the later of the two
                 if theirs is not None and (first == 0 or self.node.rows is not None):
                     others.append(theirs)
@@ -132,7 +132,7 @@ def _cells(arrived: Sequence[pl.DataFrame | None]) -> list[int]:
 def _of_cell(rows: pl.DataFrame | None, cell: int) -> pl.DataFrame | None:
     if rows is None:
         return None
-    cut = slices(rows[LOCATOR].to_numpy(), [(cell, cell + 1)])
+    cut = row_ranges(rows[LOCATOR].to_numpy(), [(cell, cell + 1)])
     return rows.slice(cut[0][0], cut[0][1] - cut[0][0]) if cut else None
 
 
@@ -228,7 +228,7 @@ class _Block:
         for at in range(0, len(mine), CHUNK):
             rows = self._rows(mine[at : at + CHUNK], theirs[at : at + CHUNK], read)
             if condition is not None:
-                rows = rows.filter(holds(condition, rows))
+                rows = rows.filter(is_true(condition, rows))
             yield rows.select(LOCATOR, *self.product.schema)
 
     def _rows(self, mine: np.ndarray, theirs: np.ndarray, read: set[str]) -> pl.DataFrame:

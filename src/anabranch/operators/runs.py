@@ -68,7 +68,7 @@ def joined(parts: Sequence[Runs]) -> Runs:
     return Runs(which, start, length)
 
 
-def slices(
+def in_chunks(
     begin: np.ndarray, end: np.ndarray, most: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The places in each of the runs [begin, end) and the numbers of their runs, so many at once."""

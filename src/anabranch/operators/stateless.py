@@ -16,7 +16,7 @@ from anabranch.language.expression import (
     columns_of,
     to_polars,
 )
-from anabranch.operators.pieces import LARGE, in_pieces, with_values
+from anabranch.operators.large import LARGE, in_pieces, with_values
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     """The rows after these steps; the engine's own columns (`__…`) pass through."""
     for step in steps:
         if isinstance(step, Where):
-            rows = rows.filter(holds(step.predicate, rows))
+            rows = rows.filter(is_true(step.predicate, rows))
         else:
             own = [name for name in rows.columns if name.startswith("__")]
             rows = compute(rows, step.columns, own)
@@ -73,7 +73,7 @@ def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = 
     return computed.select(*(part.name for part in named), *keep)
 
 
-def holds(predicate: Expression, rows: pl.DataFrame) -> pl.Series:
+def is_true(predicate: Expression, rows: pl.DataFrame) -> pl.Series:
     """For each of the rows, whether the predicate is true, also where it reads no column; never NULL."""
     truth = compute(rows, [Named("__holds", predicate)]).to_series()
     return truth.cast(pl.Boolean).fill_null(False)

@@ -287,7 +287,7 @@ def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     return shift
 
 
-def slices(locators: np.ndarray, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def row_ranges(locators: np.ndarray, wanted: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Row ranges of these ranges of slots in an array sorted by locator, empty ones left out."""
     edges = [edge for pair in wanted for edge in pair]
     lower = np.array([edge << 48 for edge in edges if edge < MAX_SLOTS], dtype=np.uint64)

@@ -47,6 +47,3 @@ class Record:
     def rate(self, begin: int = 0, end: int | None = None) -> float:
         """Rows a second, over some of the seconds."""
         return float(self.rows[begin:end].mean())
-
-    def moves_in(self, begin: float, end: float) -> int:
-        return sum(begin <= move.at < end for move in self.moves)

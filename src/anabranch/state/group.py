@@ -98,7 +98,7 @@ class SiteState:
                 found.append(rows)
         return found
 
-    def slices(self, table: str, slot: int) -> list[pl.DataFrame]:
+    def of_slot(self, table: str, slot: int) -> list[pl.DataFrame]:
         """The rows of one slot, a frame for each segment, as they lie there."""
         found = []
         for ref, wanted in self._mine(table):
@@ -106,7 +106,7 @@ class SiteState:
             found += read_segment(self.place, ref, cut) if cut else []
         return found
 
-    def holds(self, table: str, locators: np.ndarray) -> np.ndarray:
+    def contains(self, table: str, locators: np.ndarray) -> np.ndarray:
         """Whether there are rows with each of these sorted locators."""
         found = np.zeros(len(locators), dtype=bool)
         for ref, wanted in self._mine(table):
@@ -142,7 +142,7 @@ class SiteState:
     ) -> None:  # fmt: skip
         """Takes the rows of a slot to its cells, as of the next epoch."""
         slot = [(scattered.slot, scattered.slot + 1)]
-        found = self.slices(table, scattered.slot)
+        found = self.of_slot(table, scattered.slot)
         for ref, wanted in self._mine(table):
             if intersect(wanted, slot):
                 self.expired.append(Masked(ref.file, ref.batch, tuple(slot)))

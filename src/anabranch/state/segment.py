@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import StateError
-from anabranch.routing.partition_map import expand, slices
+from anabranch.routing.partition_map import expand, row_ranges
 from anabranch.state.checksum import Damaged, Summing, check_file
 from anabranch.state.place import Place
 from anabranch.state.stretch import Stretches, runs
@@ -99,7 +99,7 @@ def open_arrow(place: Place, file: str, expected: int) -> pa.RecordBatchFileRead
 def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
     """The rows of these slots, as slices of the memory-mapped file, each sorted by locator."""
     frame = _open(place, ref)
-    cut = slices(frame[LOCATOR].to_numpy(), wanted)
+    cut = row_ranges(frame[LOCATOR].to_numpy(), wanted)
     return [frame.slice(start, end - start) for start, end in cut]
 
 

@@ -259,7 +259,7 @@ BUGS = (
     Bug("waiting-rows-lost", "rows that waited are not taken in again",
         ((Steering, "holding"),), _without_rows_let_go),
     Bug("waiting-rows-late", "slots that waited go on from the watermark of the others",
-        ((site, "_stretches"),), _as_if_never_held),
+        ((site, "_by_reach"),), _as_if_never_held),
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((SiteState, "compact"),), _one_segment_less),
     Bug("mask-not-applied", "segments that were merged into others go on counting",
