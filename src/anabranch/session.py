@@ -419,9 +419,9 @@ class Session:
     def _transport(self) -> Transport:
         if self.spark is None:
             return Twin()
-        from anabranch.engine.spark import SparkExchange
+        from anabranch.engine.spark import SparkTransport
 
-        return SparkExchange(self.spark.sparkContext)
+        return SparkTransport(self.spark.sparkContext)
 
     def stop(self) -> None:
         """Stops the Spark session, if this session has one."""

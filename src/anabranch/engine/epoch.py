@@ -58,14 +58,25 @@ class Burden:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """The orders that stand for a whole run: workers get them once, and keep what they make of them."""
+
+    plan: Plan
+    root: str
+    """The checkpoint."""
+    settings: Settings
+    driver: int
+    """The process that gives the orders."""
+
+
+@dataclass(frozen=True)
 class Orders:
     """Everything a task of an epoch needs to know; the same for all tasks."""
 
+    standing: Standing
     epoch: int
     attempt: str
     """Names this try of the epoch: what an earlier try still writes is not mixed with it."""
-    plan: Plan
-    root: str
     sites: int
     maps: Mapping[str, PartitionMap]
     segments: Mapping[str, tuple[SegmentRef, ...]]
@@ -76,7 +87,6 @@ class Orders:
     ended: bool
     streams: Mapping[str, StreamOrders]
     results: Mapping[str, Staging]
-    settings: Settings
     pieces: tuple[tuple[tuple[str, Piece], ...], ...]
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
@@ -98,15 +108,21 @@ class Orders:
     fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Files that a site should have at hand in the next epoch."""
     burdens: Mapping[int, Burden] = field(default_factory=dict)
-    driver: int = 0
-    """The process that gave the orders."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The slot of each lane, for streams that come partitioned as the plan wants them."""
 
     @property
+    def plan(self) -> Plan:
+        return self.standing.plan
+
+    @property
+    def settings(self) -> Settings:
+        return self.standing.settings
+
+    @property
     def place(self) -> Place:
         """Where the state is."""
-        return place(self.root, self.settings.private_files)
+        return place(self.standing.root, self.settings.private_files)
 
 
 class Counts(msgspec.Struct, array_like=True):

@@ -20,7 +20,7 @@ import polars as pl
 
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
-from anabranch.engine.epoch import EpochReport, Orders, StreamOrders
+from anabranch.engine.epoch import EpochReport, Orders, Standing, StreamOrders
 from anabranch.engine.options import RunOptions
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.reading import spread
@@ -57,6 +57,7 @@ class Run(Controls):
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
+        self._standing = Standing(plan, options.root, options.settings, os.getpid())
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
         try:
@@ -351,10 +352,9 @@ class Run(Controls):
         waiting = self._steering.holding(epoch, ended or flush, manifest)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
+            standing=self._standing,
             epoch=epoch,
             attempt=attempt,
-            plan=self.plan,
-            root=options.root,
             sites=self.sites,
             maps=self._steering.maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
@@ -373,7 +373,6 @@ class Run(Controls):
                 for name in self.plan.streams
             },
             results=self._checkpoint.stagings(epoch, attempt),
-            settings=options.settings,
             pieces=spread(pieces, self._tasks(), self._tasks_of(lanes)),
             lanes=lanes,
             grids=self._steering.grids,
@@ -390,7 +389,6 @@ class Run(Controls):
             reached=self._checkpoint.reached(),
             fetch=self._steering.fetches(manifest),
             burdens=options.burdens(epoch),
-            driver=os.getpid(),
         )
 
     def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:

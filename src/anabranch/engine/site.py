@@ -114,7 +114,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
 def _kill_once(orders: Orders, site: int) -> None:
     """Kills this process if that is the site's burden; its successor lives."""
     burden = orders.burdens.get(site)
-    if burden is None or not burden.kill or os.getpid() == orders.driver:
+    if burden is None or not burden.kill or os.getpid() == orders.standing.driver:
         return
     mark = orders.place.root / f".killed-{orders.epoch}-{orders.attempt}-{site}"
     with contextlib.suppress(FileExistsError):

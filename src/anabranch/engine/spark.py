@@ -1,4 +1,4 @@
-"""The exchange through Spark: one job an epoch, two Python hops a level, frames in its shuffle.
+"""The transport through Spark: one job an epoch, two Python hops a level, frames in its shuffle.
 
 Every split writes exactly one parcel per site, so every shuffled partition has exactly as many elements
 as there were tasks before it. That makes it possible to zip it with an RDD of the same shape whose
@@ -15,12 +15,13 @@ import pickle
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark import RDD, SparkContext, cloudpickle
+from pyspark import RDD, Broadcast, SparkContext, cloudpickle
 from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
-from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.epoch import EpochReport, Orders, Standing
 from anabranch.engine.placement import bind
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
@@ -38,7 +39,7 @@ WORKER_ENVIRONMENT = {
 }
 
 
-class SparkExchange:
+class SparkTransport:
     """Runs epochs on a Spark cluster."""
 
     def __init__(self, context: SparkContext) -> None:
@@ -50,6 +51,8 @@ class SparkExchange:
         self._bound: dict[int, str] = {}
         self._seen = 0
         """The most executors there have been."""
+        self._standing: tuple[Standing, Broadcast[Any]] | None = None
+        """What the workers have been told for the whole run."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
         if self._local or self._executors():
@@ -67,23 +70,33 @@ class SparkExchange:
     def _run(self, orders: Orders) -> EpochReport:
         ready_workers(self._context)
         tasks = len(orders.pieces)
-        shared = self._context.broadcast(_Portable(orders))
+        told = _Told(
+            self._stand(orders.standing),
+            self._context.broadcast(_Portable(replace(orders, standing=_UNTOLD))),
+        )
         try:
             parcels = self._splits_for(orders).mapPartitionsWithIndex(
-                _split_task(shared, orders.plan.levels > 0)
+                _split_task(told, orders.plan.levels > 0)
             )
             if orders.plan.levels == 0:
                 return gather_splits(parcels.collect())
             for level in range(1, orders.plan.levels + 1):
                 arrived = self._shuffle(parcels, tasks, orders.sites)
                 last = level == orders.plan.levels
-                parcels = arrived.mapPartitionsWithIndex(_site_task(shared, level, not last))
+                parcels = arrived.mapPartitionsWithIndex(_site_task(told, level, not last))
                 tasks = orders.sites
             return gather_sites(parcels.collect())
         except Exception as error:
             raise _explained(error) from error
         finally:
-            shared.destroy()
+            told.epoch.destroy()
+
+    def _stand(self, standing: Standing) -> Broadcast[Any]:
+        """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
+        if self._standing is None or self._standing[0] is not standing:
+            self.close()
+            self._standing = standing, self._context.broadcast(_Portable(standing))
+        return self._standing[1]
 
     def _splits_for(self, orders: Orders) -> RDD[Any]:
         """One partition per split task; those that read lanes are placed as the sites they feed."""
@@ -168,7 +181,9 @@ class SparkExchange:
         return jvm.org.apache.spark.api.java.JavaRDD(rows, tag)
 
     def close(self) -> None:
-        pass
+        if self._standing is not None:
+            self._standing[1].destroy()
+            self._standing = None
 
 
 class _Portable:
@@ -177,11 +192,27 @@ class _Portable:
     A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
     """
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: Orders | Standing) -> None:
         self._orders = orders
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
         return pickle.loads, (cloudpickle.dumps(self._orders),)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a task is told: once for the run, and for the epoch."""
+
+    run: Broadcast[Any]
+    epoch: Broadcast[Any]
+
+    def orders(self) -> Orders:
+        orders: Orders = replace(self.epoch.value, standing=self.run.value)
+        return orders
+
+
+_UNTOLD: Any = None
+"""In place of what has been told before."""
 
 
 @functools.cache
@@ -195,25 +226,25 @@ def _prepare_worker() -> None:
     gc.freeze()
 
 
-def _split_task(shared: Any, shuffled: bool) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
+def _split_task(told: _Told, shuffled: bool) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
     def run(task: int, _: Iterable[Any]) -> Iterator[bytes]:
         _prepare_worker()
         from anabranch.engine.split import run_split
 
-        return _addressed(run_split(shared.value, task), shuffled)
+        return _addressed(run_split(told.orders(), task), shuffled)
 
     return run
 
 
 def _site_task(
-    shared: Any, level: int, shuffled: bool
+    told: _Told, level: int, shuffled: bool
 ) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
     def run(site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
         _prepare_worker()
         from anabranch.engine.site import run_site
 
         parcels = (part[1] if isinstance(part, tuple) else part for part in arrived)
-        return _addressed(run_site(shared.value, level, site, parcels), shuffled)
+        return _addressed(run_site(told.orders(), level, site, parcels), shuffled)
 
     return run
 

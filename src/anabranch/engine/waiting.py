@@ -28,7 +28,7 @@ def hold_back(
         total = write_arrow(orders.place, file, table.schema, [table], orders.settings.fsync)
     except OSError as error:
         raise StateError(
-            f"Rows that wait cannot be written to '{orders.root}/{file}': {error.strerror or error}. "
+            f"Rows that wait cannot be written to '{orders.place}/{file}': {error.strerror or error}. "
             "The epoch is not counted; free space or mend the folder and start again."
         ) from error
     return HeldRef(
@@ -43,7 +43,7 @@ def read_held(orders: Orders, ref: HeldRef) -> pl.DataFrame:
         found = pl.from_arrow(open_arrow(orders.place, ref.file, ref.checksum).read_all())
     except (OSError, pa.ArrowException, Damaged) as error:
         raise StateError(
-            f"The rows that wait in '{orders.root}/{ref.file}' cannot be read: {error}. Was the "
+            f"The rows that wait in '{orders.place}/{ref.file}' cannot be read: {error}. Was the "
             "checkpoint folder changed by hand? Restore it or start with a new one."
         ) from error
     assert isinstance(found, pl.DataFrame)

@@ -75,8 +75,8 @@ def _of_last_epoch(
     seen: dict[tuple[str, int], Any] = {}
 
     def stale(orders: Orders, level: int, number: int, parcels: Any) -> Any:
-        before = seen.get((orders.root, orders.epoch - 1), orders.maps)
-        seen[orders.root, orders.epoch] = orders.maps
+        before = seen.get((orders.standing.root, orders.epoch - 1), orders.maps)
+        seen[orders.standing.root, orders.epoch] = orders.maps
         maps = {
             exchange: known_by(before[exchange], after) for exchange, after in orders.maps.items()
         }
