@@ -26,7 +26,8 @@ from anabranch.errors import AnabranchError, SettingsError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.json import describe_plan
 from anabranch.explain.text import explain_text
-from anabranch.observe.terminal import LiveView
+from anabranch.observe.losses import discarded, losses
+from anabranch.observe.terminal import LiveView, show_end
 from anabranch.observe.totals import Totals
 from anabranch.observe.watch import JsonView, LineView, SilentView, View, interruptions, watch
 from anabranch.session import Session
@@ -145,12 +146,15 @@ def run(
     with _spark(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
         view = JsonView(sys.stdout) if as_json else _view(console, f"anabranch run {spec.name}")
         totals, stopped = _follow(lambda: asked.start(session), view, as_json)
+    gone = discarded(totals) if "checkpoint" not in asked.run else None
+    warnings = [*losses(totals, asked.run.get("dead_letter")), *([gone] if gone else [])]
     if as_json:
-        print(json.dumps({"summary": {**totals.summary(), "stopped": stopped}}))
+        told = {**totals.summary(), "stopped": stopped, "warnings": warnings}
+        print(json.dumps({"summary": told}))
     else:
-        _show_end(console, totals)
-        if "checkpoint" not in asked.run:
-            _tell_discarded(totals)
+        show_end(console, totals)
+    for warning in warnings:
+        complain(f"Warning: {warning}", "yellow")
     _end(stopped, "With the same checkpoint, the next run goes on from here.")
 
 
@@ -285,32 +289,6 @@ def _follow(start: Callable[[], Run], view: View, as_json: bool) -> tuple[Totals
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), interruptions() as interrupted:
         totals = watch(start(), view, interrupted)
         return totals, interrupted.is_set()
-
-
-def _show_end(console: Console, totals: Totals) -> None:
-    if not totals.epochs:
-        console.print("There was nothing new to read.")
-        return
-    console.print(
-        f"{totals.rows:,} rows in {totals.epochs:,} epochs and {totals.seconds:.1f} s "
-        f"({totals.rate:,.0f} rows/s)",
-        highlight=False,
-    )
-    for sink in totals.last.get("sinks", []):
-        rows = totals.results[sink["query"]]
-        line = f"  {sink['query']}: {rows:,} rows -> {sink['description']}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _tell_discarded(totals: Totals) -> None:
-    """Without a checkpoint, windows that are still open are gone: nothing is lost in silence."""
-    operators = totals.last.get("stateOperators", ())
-    left = sum(one["numRowsTotal"] for one in operators if one["customMetrics"]["open"])
-    if left:
-        complain(
-            f"{left:,} rows of open windows and outer joins were discarded: there is no checkpoint to keep "
-            "them. SET checkpoint = 'folder', or SET at_end = 'close' to have their results.", "yellow",
-        )  # fmt: skip
 
 
 def _end(stopped: bool, what_next: str) -> None:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.console import Console
 
+from anabranch.amount import several, table
 from anabranch.engine.run import Run
 from anabranch.errors import SettingsError
 from anabranch.language.aggregate import bit_or, count, max_, sum_
@@ -133,11 +133,15 @@ def show_results(demo: Demo, totals: Totals, console: Console) -> None:
     for query, by in TOP_BY.items():
         rows = demo.results(query)
         if rows.height:
-            console.print(f"\n[bold]{query}[/]  {rows.height:,} rows, top by {by}", highlight=False)
-            console.print(top_rows(rows, by))
+            count = several(rows.height, "row")
+            console.print(f"\n[bold]{query}[/]  {count}, top by {by}", highlight=False)
+            head, *lines = top_rows(rows, by)
+            console.print(head, style="dim", highlight=False, soft_wrap=True)
+            for line in lines:
+                console.print(line, highlight=False, soft_wrap=True)
     written = sum(totals.results.values())
     console.print(
-        f"\n{totals.rows:,} packets in {totals.seconds:.1f} s, {written:,} result rows: "
+        f"\n{several(totals.rows, 'packet')} in {totals.seconds:.1f} s, {several(written, 'result row')}: "
         f"[bold cyan]{totals.rate:,.0f} rows/s[/]",
         highlight=False,
     )
@@ -156,19 +160,16 @@ def show_results(demo: Demo, totals: Totals, console: Console) -> None:
         console.print(f"  [dim]{tool}[/]  [green]{line}[/]", highlight=False, soft_wrap=True)
 
 
-def top_rows(rows: pl.DataFrame, by: str) -> RenderableType:
-    """The rows with the greatest values; addresses as people write them."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+def top_rows(rows: pl.DataFrame, by: str) -> list[str]:
+    """The rows with the greatest values below their names; addresses as people write them."""
     shown: list[Callable[[int], str]] = []
     for name in rows.columns:
-        table.add_column(name, justify="right", no_wrap=True)
         plain = name in ("tb", "srcPort", "destPort")
         shown.append(address if name.endswith("IP") else str if plain else "{:,}".format)
     # Every column takes part, so that equal values do not change places from run to run
     best = rows.sort([by, *rows.columns], descending=True).head(TOP_ROWS)
-    for row in best.iter_rows():
-        table.add_row(*(show(value) for show, value in zip(shown, row, strict=True)))
-    return table
+    cells = [[show(value) for show, value in zip(shown, row, strict=True)] for row in best.rows()]
+    return table([rows.columns, *cells], ">" * rows.width)
 
 
 def address(number: int) -> str:

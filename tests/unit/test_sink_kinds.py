@@ -73,12 +73,12 @@ def test_console(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     stage.run(sinks={"sums": "console"})
     printed = capsys.readouterr().out
     assert [line for line in printed.splitlines() if line.startswith("epoch")] == [
-        f"epoch {epoch}, sums: 5 row(s)" for epoch in (1, 2, 3)
+        f"epoch {epoch}, sums: 5 rows" for epoch in (1, 2, 3)
     ]
     assert "total" in printed
     stage.finish(sinks={"sums": ConsoleSink(limit=2, query="short")})
     printed = capsys.readouterr().out
-    assert "epoch 4, short: 5 row(s)" in printed
+    assert "epoch 4, short: 5 rows" in printed
     assert printed.count("│ 3   ┆") == 2
 
 

@@ -6,14 +6,19 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.language.graph import Join, Node, streams_of
+from anabranch.language.graph import Aggregate, Node, streams_of
+from anabranch.operators.aggregate import OPEN
 from anabranch.operators.base import END_OF_TIME
+from anabranch.operators.join import preserved_tables
+from anabranch.operators.merger import PENDING
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.subquery import BY_LANE
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest
+from anabranch.state.manifest import Manifest, SubqueryRecord
 
 
 def describe_epoch(
@@ -92,7 +97,9 @@ def _source(
             "rowsTotal": record.rows,
             "lateRows": sum(part.late for part in seen),
             "lateRowsTotal": record.late,
+            "badRows": sum(part.bad_rows for part in seen),
             "badRowsTotal": record.bad_rows,
+            "badFiles": len({file for part in seen for file in part.bad_files}),
             "badFilesTotal": record.bad_files,
             "bad": [reason for part in seen for reason in part.bad][:10],
         },
@@ -122,7 +129,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     "grid": exchange.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
-                    "open": _may_give_more(orders.plan.subqueries[name].node),
+                    "openRows": _open_rows(orders.plan.subqueries[name].node, record),
                     "pairsCompared": sum(part.compared for part in done),
                     "rowsReceived": sum(part.rows_received for part in done),
                     "bytesReceived": sum(part.bytes_received for part in done),
@@ -137,9 +144,11 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
     return operators
 
 
-def _may_give_more(node: Node) -> bool:
-    """Whether what is remembered may have results of its own in the end, without new rows."""
-    return not isinstance(node, Join) or node.kind not in ("inner", "semi")
+def _open_rows(node: Node, record: SubqueryRecord) -> int:
+    """The rows of state that may have results of their own in the end, without new rows."""
+    told_already = isinstance(node, Aggregate) and node.emit == "update"
+    tables = {PENDING, *preserved_tables(node), *(() if told_already else (OPEN,))}
+    return sum(ref.rows for ref in record.segments if ref.table in tables)
 
 
 def skew(loads: Sequence[int]) -> float:
@@ -177,6 +186,7 @@ def _event_time(streams: Iterable[StreamPlan], manifest: Manifest) -> dict[str, 
     """The newest time of these streams and the watermark that all of them have reached."""
     plans = list(streams)
     stamps = plans[0].ordered.timestamps
+    zoned = any(_has_zone(plan) for plan in plans)
     newest = [manifest.streams[plan.name].newest for plan in plans]
     reached = [manifest.watermarks[plan.component] for plan in plans]
     known = [time for time in newest if time is not None]
@@ -184,22 +194,30 @@ def _event_time(streams: Iterable[StreamPlan], manifest: Manifest) -> dict[str, 
     if any(plan.ordered.timestamps != stamps for plan in plans):
         return {}  # integers and timestamps have no common maximum; each source tells its own
     return {
-        "max": _time(max(known, default=None), stamps),
+        "max": _time(max(known, default=None), stamps, zoned),
         "watermark": None
         if held
-        else _time(min(time for time in reached if time is not None), stamps),
+        else _time(min(time for time in reached if time is not None), stamps, zoned),
     }
 
 
-def _time(value: int | None, timestamps: bool) -> Any:
+def _has_zone(plan: StreamPlan) -> bool:
+    kind = plan.schema[plan.ordered.column]
+    return isinstance(kind, pl.Datetime) and kind.time_zone is not None
+
+
+def _time(value: int | None, timestamps: bool, zoned: bool) -> Any:
     if value is None or value >= END_OF_TIME:
         return None if value is None else "end"
-    return _stamp(value / 1e6) if timestamps else value
+    return _stamp(value / 1e6, zoned) if timestamps else value
 
 
-def _stamp(seconds: float) -> str:
+def _stamp(seconds: float, zoned: bool = True) -> str:
+    """A moment in UTC; times of a column without a zone are written without one."""
     try:
-        return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="milliseconds")
+        moment = dt.datetime.fromtimestamp(seconds, dt.UTC)
+        shown = moment if zoned else moment.replace(tzinfo=None)
+        return shown.isoformat(timespec="milliseconds")
     except (ValueError, OverflowError, OSError):
         return f"{seconds:.3f} seconds since 1970"  # outside the years 1 to 9999
 

@@ -14,7 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from anabranch.amount import in_bytes
+from anabranch.amount import in_bytes, several
+from anabranch.observe.losses import bad_input
 from anabranch.observe.totals import Totals
 
 SPARKS = "▁▂▃▄▅▆▇█"
@@ -47,7 +48,7 @@ def picture(
 
 def _reach(totals: Totals, goal: int | None) -> Text:
     if not goal:
-        return Text(f"{totals.rows:,} rows")
+        return Text(f"{several(totals.rows, 'row')} in this run")
     text = bar(totals.rows / goal, 2 * BAR_WIDTH)
     return text.append(f"  {totals.rows:,} of {goal:,} rows", "default not dim")
 
@@ -81,7 +82,7 @@ def sparkline(values: list[float]) -> str:
 
 def _table(totals: Totals, *columns: str) -> Table:
     """A plain table; the first two columns stand alike in all tables of the picture."""
-    names = [name for name, _, _ in totals.streams()] + list(totals.subqueries)
+    names = [*totals.streams, *totals.subqueries]
     widths = [max(map(len, names), default=0), len(f"{totals.rows:,}")]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     for number, column in enumerate(columns):
@@ -93,15 +94,14 @@ def _table(totals: Totals, *columns: str) -> Table:
 
 def _streams(totals: Totals) -> Table:
     table = _table(totals, "stream", "rows", "late", "bad", "newest", "watermark")
-    for name, metrics, times in totals.streams():
-        bad = metrics["badRowsTotal"] + metrics["badFilesTotal"]
+    for name, stream in totals.streams.items():
         table.add_row(
             name,
-            f"{metrics['rowsTotal']:,}",
-            _alarm(metrics["lateRowsTotal"], "yellow"),
-            _alarm(bad, "red"),
-            _moment(times.get("max"), slice(11, 19)),
-            _moment(times.get("watermark"), slice(0, 19)),
+            f"{stream.rows:,}",
+            Text(f"{stream.late:,}", "yellow" if stream.late else ""),
+            Text(bad_input(stream.bad_rows, stream.bad_files), "red" if stream.bad else ""),
+            stream.newest,
+            stream.watermark,
         )
     return table
 
@@ -125,10 +125,10 @@ def _sites(totals: Totals, most: int) -> RenderableType:
         )
     if len(ranked) <= most:
         return table
-    return Group(table, Text(f"and {len(ranked) - most} sites with fewer rows", "dim"))
+    return Group(table, Text(f"and {several(len(ranked) - most, 'site')} with fewer rows", "dim"))
 
 
-def _state(totals: Totals) -> Table:
+def _state(totals: Totals) -> RenderableType:
     table = _table(totals, "subquery", "rows in", "rows out", "state rows", "state", "segments")
     for part in totals.last["stateOperators"]:
         flow = totals.subqueries[part["operatorName"]]
@@ -140,7 +140,11 @@ def _state(totals: Totals) -> Table:
             in_bytes(part["memoryUsedBytes"]),
             str(part["customMetrics"]["segments"]),
         )
-    return table
+    combining = totals.last["customMetrics"]["combining"]
+    if not combining:
+        return table
+    told = f"rows in of {', '.join(combining)} are sub-aggregates: senders add rows up before they send"
+    return Group(table, Text(told, "dim"))
 
 
 def _results(totals: Totals) -> Text:
@@ -158,7 +162,9 @@ def _balance(totals: Totals) -> list[Text]:
     if not known:
         return []
     text = Text("balance  ", "dim")
-    text.append(f"the busiest site has {max(known):.2f} times the mean, {totals.moved:,} moves")
+    text.append(
+        f"the busiest site has {max(known):.2f} times the mean, {several(totals.moved, 'move')}"
+    )
     return [text, *(Text(f"  epoch {d['epoch']}: {explained(d)}", "dim") for d in totals.decisions)]
 
 
@@ -169,18 +175,6 @@ def explained(decision: dict[str, Any]) -> str:
 
 def _warnings(totals: Totals) -> list[Text]:
     return [Text(f"epoch {epoch}: {warning}", "yellow") for epoch, warning in totals.warnings]
-
-
-def _alarm(count: int, style: str) -> Text:
-    return Text(f"{count:,}", style if count else "")
-
-
-def _moment(value: Any, part: slice) -> str:
-    """A point in event time: a number as it is, of a timestamp the part that is wanted."""
-    if value is None:
-        return "–"
-    text = str(value)
-    return text[part].replace("T", " ") if text[10:11] == "T" else text
 
 
 class LiveView:
@@ -202,7 +196,7 @@ class LiveView:
     def tick(self, totals: Totals, message: str) -> None:
         elapsed = time.monotonic() - self._began
         warned = sum(1 + text.cell_len // self._console.width for text in _warnings(totals))
-        fixed = 16 + len(totals.last.get("stateOperators", [])) + warned + len(totals.decisions)
+        fixed = 17 + len(totals.last.get("stateOperators", [])) + warned + len(totals.decisions)
         room = max(2, self._console.height - fixed)
         self._live.transient = not totals.epochs  # a run without epochs leaves no picture
         drawn = picture(totals, self._title, elapsed, message, self._goal, min(room, MOST_SITES))
@@ -213,3 +207,20 @@ class LiveView:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self._live.stop()
+
+
+def show_end(console: Console, totals: Totals) -> None:
+    """What a run has read and given, in the lines that stay."""
+    if not totals.epochs:
+        console.print("There was nothing new to read.")
+        return
+    late = f", {totals.late:,} of them late" if totals.late else ""
+    console.print(
+        f"{several(totals.rows, 'row')} in {several(totals.epochs, 'epoch')} and {totals.seconds:.1f} s "
+        f"({totals.rate:,.0f} rows/s){late}",
+        highlight=False,
+    )
+    for sink in totals.last.get("sinks", []):
+        rows = several(totals.results[sink["query"]], "row")
+        line = f"  {sink['query']}: {rows} -> {sink['description']}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -26,14 +26,54 @@ class Flow:
 
 
 @dataclass
+class StreamTotals:
+    """What a run has read of a stream, and what of it took no part."""
+
+    rows: int = 0
+    """Late ones too, but no bad ones."""
+    late: int = 0
+    bad_rows: int = 0
+    bad_files: int = 0
+    newest: str = ""
+    watermark: str = ""
+
+    @property
+    def bad(self) -> int:
+        return self.bad_rows + self.bad_files
+
+    def add(self, source: dict[str, Any]) -> None:
+        metrics, times = source["customMetrics"], source["eventTime"]
+        self.rows += source["numInputRows"]
+        self.late += metrics["lateRows"]
+        self.bad_rows += metrics["badRows"]
+        self.bad_files += metrics["badFiles"]
+        self.newest, self.watermark = moment(times.get("max")), moment(times.get("watermark"))
+
+
+def moment(value: Any) -> str:
+    """A point in event time: a number as it is, a timestamp to the second.
+
+    >>> moment("2026-01-31T23:59:59.123"), moment("2026-01-31T23:59:59.123+00:00"), moment(60), moment(None)
+    ('2026-01-31 23:59:59', '2026-01-31 23:59:59Z', '60', 'none yet')
+    """
+    if value is None:
+        return "none yet"
+    text = str(value)
+    if text[10:11] != "T":
+        return text
+    return text[:19].replace("T", " ") + ("Z" if text.endswith("+00:00") else "")
+
+
+@dataclass
 class Totals:
-    """The sum of the reports given to `add`, in the order of their epochs."""
+    """The sum of the reports given to `add`, in the order of their epochs: those of one run."""
 
     epochs: int = 0
     rows: int = 0
     seconds: float = 0.0
     first_rows: int = 0
     first_seconds: float = 0.0
+    streams: dict[str, StreamTotals] = field(default_factory=dict)
     sites: dict[int, Flow] = field(default_factory=dict)
     subqueries: dict[str, Flow] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
@@ -60,6 +100,8 @@ class Totals:
         if rows:
             rate = float(progress["processedRowsPerSecond"])
             self.rates = [*self.rates, rate][-RECENT_RATES:]
+        for source in progress["sources"]:
+            self.streams.setdefault(source["description"], StreamTotals()).add(source)
         for site in progress["customMetrics"]["sites"]:
             flow = self.sites.setdefault(site["site"], Flow())
             flow.add(site["rowsIn"], site["rowsOut"], site["busySeconds"])
@@ -95,12 +137,10 @@ class Totals:
         whole = sum(total.rows_in for total in self.sites.values())
         return self.sites[site].rows_in / whole if whole else 0.0
 
-    def streams(self) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-        """Each stream with its counters and its event time after the newest epoch."""
-        return [
-            (source["description"], source["customMetrics"], source["eventTime"])
-            for source in self.last.get("sources", [])
-        ]
+    @property
+    def late(self) -> int:
+        """Rows of all streams that came too late."""
+        return sum(stream.late for stream in self.streams.values())
 
     def summary(self) -> dict[str, Any]:
         """The run as one JSON object, with the field names of progress where they fit."""
@@ -113,8 +153,16 @@ class Totals:
             "partitionsMoved": self.moved,
             "eventTime": self.last.get("eventTime", {}),
             "sources": [
-                {"description": name, **{key: metrics[key] for key in metrics if key != "bad"}}
-                for name, metrics, _ in self.streams()
+                {
+                    "description": source["description"],
+                    **_counts(self.streams[source["description"]]),
+                    **{
+                        key: count
+                        for key, count in source["customMetrics"].items()
+                        if "Total" in key
+                    },
+                }
+                for source in self.last.get("sources", [])
             ],
             "sites": [
                 {
@@ -135,3 +183,10 @@ class Totals:
                 for sink in self.last.get("sinks", [])
             ],
         }
+
+
+def _counts(stream: StreamTotals) -> dict[str, int]:
+    return {
+        "numInputRows": stream.rows, "lateRows": stream.late, "badRows": stream.bad_rows,
+        "badFiles": stream.bad_files,
+    }  # fmt: skip

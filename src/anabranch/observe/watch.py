@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Protocol, Self, TextIO
 
-from anabranch.amount import in_bytes
+from anabranch.amount import in_bytes, several
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
+from anabranch.observe.losses import bad_input
 from anabranch.observe.totals import Totals
 
 POLL_SECONDS = 0.2
@@ -86,21 +87,23 @@ class SilentView(JsonView):
 
 
 def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
-    """An epoch in one line."""
+    """An epoch in one line: counts are those of the epoch, watermarks and state as they are after it."""
     state = progress["stateOperators"]
     rows = sum(part["numRowsTotal"] for part in state)
     size = in_bytes(sum(part["memoryUsedBytes"] for part in state))
-    streams = totals.streams()
-    marks = [f"{name} {times.get('watermark')}" for name, _, times in streams]
-    late = sum(metrics["lateRowsTotal"] for _, metrics, _ in streams)
+    counts = [source["customMetrics"] for source in progress["sources"]]
+    late = sum(count["lateRows"] for count in counts)
+    bad = bad_input(sum(one["badRows"] for one in counts), sum(one["badFiles"] for one in counts))
+    results = [f"{sink['query']} {sink['numOutputRows']:,}" for sink in progress["sinks"]]
+    marks = [f"{name} {stream.watermark}" for name, stream in totals.streams.items()]
     moved = progress["customMetrics"].get("adaptation", {}).get("moved", 0)
     return (
-        f"epoch {progress['batchId']}: {progress['numInputRows']:,} rows in "
+        f"epoch {progress['batchId']}: {several(progress['numInputRows'], 'row')} in "
         f"{progress['durationMs']['triggerExecution'] / 1000:.2f} s "
-        f"({progress['processedRowsPerSecond']:,.0f} rows/s); watermark {', '.join(marks)}; "
-        f"late {late:,}; state {rows:,} rows, {size}; "
-        f"results {', '.join(f'{query} {count:,}' for query, count in totals.results.items())}"
-        + (f"; {moved} partition(s) moved" if moved else "")
+        f"({progress['processedRowsPerSecond']:,.0f} rows/s); late {late:,}; bad {bad}; "
+        f"results {', '.join(results)}; watermark {', '.join(marks)}; "
+        f"state {several(rows, 'row')}, {size}"
+        + (f"; {several(moved, 'partition')} moved" if moved else "")
     )
 
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Expression, Named, columns_of
-from anabranch.language.graph import Join
+from anabranch.language.graph import Join, Node
 from anabranch.language.join import FILTERING
 from anabranch.operators.base import (
     END_OF_TIME,
@@ -42,6 +42,12 @@ from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
 """The inputs whose rows have results also where they meet nothing."""
+
+
+def preserved_tables(node: Node) -> tuple[str, ...]:
+    """The tables of state whose rows may still have results though nothing meets them."""
+    kind = node.kind if isinstance(node, Join) else ""
+    return tuple(f"in{number}" for number in PRESERVED.get(kind, ()))
 
 
 class SymmetricJoin(RowByRow):

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from anabranch.amount import several
 from anabranch.errors import RunError, StateError
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.staging import Staging, hidden_epoch
@@ -146,7 +147,8 @@ class ConsoleSink(Delivered):
             shown = rows.head(self.limit)
             more = rows.height - shown.height
             after = f"\n… and {more:,} more" if more else ""
-            print(f"epoch {epoch}, {self.query}: {rows.height} row(s)\n{shown}{after}", flush=True)
+            count = several(rows.height, "row")
+            print(f"epoch {epoch}, {self.query}: {count}\n{shown}{after}", flush=True)
 
 
 @dataclass

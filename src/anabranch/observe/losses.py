@@ -1,0 +1,55 @@
+"""What of the input or of the state a run has left out of its results, as warnings for its end."""
+
+from __future__ import annotations
+
+from anabranch.amount import several
+from anabranch.observe.totals import StreamTotals, Totals
+
+MANY_LATE = 0.05
+"""The share of late rows above which something is probably wrong with the order of the input."""
+
+
+def bad_input(rows: int, files: int) -> str:
+    """Counts of bad input: `2 rows and 1 file`, `0`.
+
+    >>> bad_input(2, 1), bad_input(0, 3), bad_input(0, 0)
+    ('2 rows and 1 file', '3 files', '0')
+    """
+    counts = [several(count, noun) for count, noun in ((rows, "row"), (files, "file")) if count]
+    return " and ".join(counts) or "0"
+
+
+def losses(totals: Totals, dead_letter: str | None) -> list[str]:
+    """A warning for each stream with bad input, and for each with many late rows."""
+    warnings = []
+    for name, stream in totals.streams.items():
+        if stream.bad:
+            where = f" They lie in '{dead_letter}', with the reasons." if dead_letter else ""
+            warnings.append(
+                f"Stream '{name}': {bad_input(stream.bad_rows, stream.bad_files)} could not be read or had "
+                f"no place in the stream and took no part.{where}"
+            )
+        if stream.late > MANY_LATE * stream.rows:
+            warnings.append(_late(name, stream))
+    return warnings
+
+
+def _late(name: str, stream: StreamTotals) -> str:
+    return (
+        f"Stream '{name}': {several(stream.late, 'row')} of {stream.rows:,} "
+        f"({stream.late / stream.rows:.0%}) came too late and took no part. Likely causes: files are taken "
+        "in another order than that of their rows (see file_order: by the time of their last change, or "
+        "by name), or lateness is shorter than rows are out of order."
+    )
+
+
+def discarded(totals: Totals) -> str | None:
+    """Told of a run without a checkpoint, whose open windows are gone with it."""
+    operators = totals.last.get("stateOperators", ())
+    rows = sum(one["customMetrics"]["openRows"] for one in operators)
+    if not rows:
+        return None
+    return (
+        f"State of open windows and outer joins ({several(rows, 'row')}) was discarded: there is no "
+        "checkpoint to keep it. SET checkpoint = 'folder', or SET at_end = 'close' to have the results."
+    )
