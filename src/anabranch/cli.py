@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from typer.core import TyperGroup
 
 import anabranch
 from anabranch.demo import Demo, show_results, summary
@@ -26,6 +25,7 @@ from anabranch.errors import AnabranchError, SettingsError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.json import describe_plan
 from anabranch.explain.text import explain_text
+from anabranch.observe.commands import Commands, PlainGroup
 from anabranch.observe.losses import discarded, losses
 from anabranch.observe.terminal import LiveView, show_end
 from anabranch.observe.totals import Totals
@@ -40,7 +40,7 @@ INTERRUPTED = 130
 TRACEBACK = "anabranch.traceback"
 
 
-class Commands(TyperGroup):
+class Told(PlainGroup):
     """Turns Anabranch's errors into a paragraph, for every command below."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -81,12 +81,11 @@ SpecFile = Annotated[
     typer.Argument(metavar="FILE", help="SQL (.sql) or YAML (.yml): streams, queries, sinks."),
 ]
 
-app = typer.Typer(
-    cls=Commands,
+app = Commands(
+    cls=Told,
     help="Continuous queries on Spark: columnar, partitioned, exactly once.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 if find_spec("anabranch.bench.cli") is not None:
@@ -96,8 +95,22 @@ if find_spec("anabranch.bench.cli") is not None:
 app.add_typer(simulate_app, name="simulate")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"anabranch {anabranch.__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def anywhere(show_traceback: ShowTraceback = False) -> None:
+def anywhere(
+    show_traceback: ShowTraceback = False,
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
     """Continuous queries on Spark: columnar, partitioned, exactly once."""
 
 
@@ -132,13 +145,34 @@ def demo(
 @app.command()
 def run(
     spec: SpecFile,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Instead of the file's checkpoint.")
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="Instead of the file's: available-now, continuous, or a length such as '10 seconds'.",
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="An option or setting instead of the file's; may be given several times.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     in_process: InProcess = False,
     ui: Ui = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
-    console, asked = Console(), _read(spec)
+    from anabranch.spec.override import override
+
+    instead = {"checkpoint": checkpoint, "trigger": trigger}
+    console, asked = Console(), override(_read(spec), assignments or (), instead)
     # Spark takes seconds to start: look for faults before
     asked.session(in_process=True).plan()
     asked.check_sinks()
@@ -183,6 +217,7 @@ def explain(
         complain(f"The checkpoint '{checkpoint}' has no epoch yet: nothing is measured.", "yellow")
     if svg is not None:
         _write(svg, draw_svg(told))
+        complain(f"The plan is drawn in '{svg}'.", "dim")
     if as_json:
         print(json.dumps(describe_plan(told), indent=1))
     elif svg is None:

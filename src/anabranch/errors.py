@@ -7,7 +7,7 @@ A message says what was expected, what came, where, and what to do. Errors cross
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class AnabranchError(Exception):
@@ -42,6 +42,21 @@ STAGES: dict[str, type[AnabranchError]] = {
     error.__name__: error
     for error in (LanguageError, PlanningError, SettingsError, SourceError, StateError, RunError)
 }
+
+
+class MissingName(LanguageError, AttributeError):
+    """A name that an object does not have."""
+
+
+def no_attribute(
+    what: str, name: str, instead: Mapping[str, str], known: Iterable[str]
+) -> MissingName:
+    """The error for a name that `what` does not have; `instead` says what to write for those of Spark."""
+    if name in instead:
+        return MissingName(f"There is no '{name}' here: write {instead[name]}.")
+    public = [one for one in known if not one.startswith("_")]
+    near = "" if name.startswith("_") else suggest(name, public)
+    return MissingName(f"There is no '{name}' of {what}.{near}")
 
 
 FEW = 12

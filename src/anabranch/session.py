@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 
 import polars as pl
 
@@ -25,7 +26,14 @@ from anabranch.engine.epoch import Burden
 from anabranch.engine.options import RunOptions, StepHook
 from anabranch.engine.run import Run
 from anabranch.engine.transport import Transport, Twin
-from anabranch.errors import LanguageError, PlanningError, SettingsError, SourceError, suggest
+from anabranch.errors import (
+    LanguageError,
+    PlanningError,
+    SettingsError,
+    SourceError,
+    no_attribute,
+    suggest,
+)
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
@@ -64,6 +72,11 @@ if TYPE_CHECKING:
 LONGEST_NAME = 120
 """Bytes of a name. Files of 255 are the most that file systems take, and ours are called after a query, its
 subquery, an epoch and more."""
+SPARK_NAMES = {
+    "readStream": "session.stream(name, path=…, ordered=…), or give it spark.readStream…",
+    "sql": "session.query(name, 'SELECT …')", "table": "session.from_stream(name)",
+}  # fmt: skip
+"""What Spark's session calls otherwise."""
 TRIGGERS = ("available-now", "continuous")
 
 
@@ -91,6 +104,7 @@ class Session:
         self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}
         self._choosing = Choosing(self.sites, self.settings)
+        self._own_spark = False
 
     @classmethod
     def local(
@@ -104,7 +118,9 @@ class Session:
         """
         from anabranch.engine.local import local_spark
 
-        return cls(local_spark(f"local[{cores}]", ui, conf), sites, settings)
+        session = cls(local_spark(f"local[{cores}]", ui, conf), sites, settings)
+        session._own_spark = True
+        return session
 
     @classmethod
     def in_process(
@@ -354,7 +370,8 @@ class Session:
 
         `sinks` gives each query a folder (Parquet), a dict of path and format, "console", "memory", a
         function of (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now"
-        (take what is there, then end), "continuous", or the seconds between epochs. `at_end="close"`
+        (take what is there, then end), "continuous", or the time between epochs, in seconds or as
+        "10 seconds". `at_end="close"`
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
@@ -367,13 +384,7 @@ class Session:
         planning = self._planning()
         plan, choice = planning.plan(_stored(checkpoint), sinks)
         check_choice("at_end", at_end, ("keep", "close"))
-        if isinstance(trigger, str):
-            check_choice("trigger", trigger, (*TRIGGERS, "a number of seconds"))
-        elif not 0 <= trigger < math.inf:
-            raise SettingsError(
-                f"trigger is {trigger}; expected a number of seconds from 0 on, or one of "
-                f"{', '.join(TRIGGERS)}."
-            )
+        interval = _interval(trigger)
         if not sinks:
             raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
         for query in sinks:
@@ -399,7 +410,7 @@ class Session:
             sites=self.sites,
             settings=self.settings,
             available_now=trigger == "available-now",
-            interval=float(trigger) if not isinstance(trigger, str) else 0.0,
+            interval=interval,
             close_at_end=at_end == "close",
             dead_letter=str(Path(dead_letter).absolute()) if dead_letter else None,
             on_bad={name: stream.on_bad for name, stream in self._streams.items()},
@@ -427,6 +438,40 @@ class Session:
         """Stops the Spark session, if this session has one."""
         if self.spark is not None:
             self.spark.stop()
+
+    if not TYPE_CHECKING:  # type checkers would take every name as there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute("a session", name, SPARK_NAMES, dir(Session))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        """Stops the Spark that this session has started; one that it was given goes on."""
+        if self._own_spark:
+            self.stop()
+
+
+def _interval(trigger: str | float) -> float:
+    """The least seconds from one epoch to the next."""
+    if trigger in TRIGGERS:
+        return 0.0
+    try:
+        seconds = (
+            trigger if not isinstance(trigger, str) else duration(trigger, True, "trigger") / 1e6
+        )
+    except LanguageError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise SettingsError(
+            f"trigger is {trigger!r}; expected {', '.join(TRIGGERS)}, a number of seconds from 0 on, or a "
+            'length of time such as "10 seconds".'
+        )
+    return float(seconds)
 
 
 def _stored(checkpoint: str | Path | None) -> Manifest | None:

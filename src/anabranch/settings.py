@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import typing
 from collections.abc import Mapping
 from typing import Any
 
@@ -99,6 +101,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     landing_ahead: int = 2
 
     def __post_init__(self) -> None:
+        for name, kinds in _kinds().items():
+            value = getattr(self, name)
+            # True is no number here, and a whole number is a number
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                expected = " or ".join(
+                    WORDS[kind] for kind in kinds if (kind, float) != (int, kinds[0])
+                )
+                raise SettingsError(f"Setting '{name}' is {value!r}; expected {expected}.")
         for name, options in CHOICES.items():
             if getattr(self, name) not in options:
                 raise SettingsError(
@@ -156,6 +166,25 @@ FIXED = ("imbalance_threshold", "utilisation_limit", "least_collection_seconds")
 """Flux's parameters, which tuning by itself replaces."""
 
 
+WORDS = {
+    int: "a whole number", float: "a number", str: "a text", bool: "true or false",
+    type(None): "nothing",
+}  # fmt: skip
+
+
+@functools.cache
+def _kinds() -> dict[str, tuple[type, ...]]:
+    """The types that the value of each setting may have."""
+    kinds = {
+        name: typing.get_args(hint) or (hint,)
+        for name, hint in typing.get_type_hints(Settings).items()
+    }
+    return {
+        name: (*given, int) if float in given else given
+        for name, given in kinds.items()
+    }  # fmt: skip
+
+
 def _default(name: str) -> Any:
     return dict(zip(Settings.__struct_fields__, Settings.__struct_defaults__, strict=True))[name]
 
@@ -168,7 +197,4 @@ def read_settings(values: Mapping[str, Any]) -> Settings:
     for name in values:
         if name not in known:
             raise SettingsError(f"There is no setting '{name}'.{suggest(name, known)}")
-    try:
-        return msgspec.convert(dict(values), Settings)
-    except msgspec.ValidationError as error:
-        raise SettingsError(f"Setting not accepted: {error}.") from error
+    return Settings(**values)

@@ -214,7 +214,7 @@ sinks: {{q: console}}
         (STREAMS.replace(", ordered: time", "") + FLOWS + SINKS, "'ordered' is missing"),
         ("streams: {s: {ordered: t}}\n" + FLOWS + SINKS, "'path' (files) or 'generator'"),
         (STREAMS + FLOWS + SINKS + "settings: {fsync: 3}\n",
-         "line 7, settings.fsync: Setting not accepted"),
+         "line 7, settings.fsync: Setting 'fsync' is 3; expected true or false."),
         (STREAMS + FLOWS + SINKS + "settings: {keep_manifests: 0}\n", "expected at least 1"),
         (STREAMS + FLOWS + SINKS + "run: {trigger: [1]}\n",
          "run.trigger: expected a text or a number, got a list."),

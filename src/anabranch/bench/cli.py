@@ -26,9 +26,10 @@ from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
 from anabranch.errors import AnabranchError
+from anabranch.observe.commands import Commands
 from anabranch.observe.steps import Steps, live
 
-app = typer.Typer(
+app = Commands(
     help="Measure Anabranch beside Spark Structured Streaming on this machine.",
     no_args_is_help=True,
 )

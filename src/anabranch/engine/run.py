@@ -14,7 +14,8 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import polars as pl
 
@@ -26,7 +27,7 @@ from anabranch.engine.progress import describe_epoch
 from anabranch.engine.reading import spread
 from anabranch.engine.steering import Steering
 from anabranch.engine.transport import Transport
-from anabranch.errors import STAGES, AnabranchError, RunError, StateError
+from anabranch.errors import STAGES, AnabranchError, RunError, StateError, no_attribute, suggest
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
@@ -40,6 +41,12 @@ from anabranch.state.place import RemotePlace
 
 PATIENCE = 0.1
 """Seconds for which a waiting caller does not feel Ctrl-C."""
+SPARK_NAMES = {
+    "awaitTermination": "await_termination()", "isActive": "is_active", "lastProgress": "last_progress",
+    "recentProgress": "recent_progress", "runId": "run_id",
+    "processAllAvailable": "await_termination() of a run with trigger='available-now'",
+}  # fmt: skip
+"""What Spark's handle calls otherwise."""
 Explainer = Callable[[Manifest | None], Explanation]
 """Explains the plan of a run, with the figures of a manifest."""
 
@@ -161,12 +168,32 @@ class Run(Controls):
 
     def results(self, query: str) -> pl.DataFrame:
         """What a memory sink has received so far."""
-        sink = self._checkpoint.sinks.get(str(query))
+        sinks = self._checkpoint.sinks
+        sink = sinks.get(str(query))
+        if sink is None:
+            raise RunError(f"This run has no results of a query '{query}'.{suggest(query, sinks)}")
         if not isinstance(sink, MemorySink):
-            raise RunError(f"Query '{query}' has no memory sink; its results are elsewhere.")
+            raise RunError(
+                f"Query '{query}' has no memory sink: its results go to {sink.describe()}."
+            )
         rows = sink.rows()
         schema = next(output.schema for output in self.plan.outputs if output.query == query)
         return rows if rows.width else pl.DataFrame(schema=schema)
+
+    if not TYPE_CHECKING:  # type checkers would take every name as there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute("a run", name, SPARK_NAMES, dir(Run))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        """Stops the run after the epoch under way, if it has not ended by itself."""
+        self.stop()
 
     # -- the loop ---------------------------------------------------------------------------------
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from anabranch.errors import LanguageError
+from anabranch.errors import LanguageError, no_attribute
 from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
 from anabranch.language.bounds import all_of
 from anabranch.language.checked import checked
@@ -60,6 +60,17 @@ HOW = {
     "left_semi": "semi", "left_anti": "anti",
 }  # fmt: skip
 """Joins by the names that Spark gives them."""
+SPARK_NAMES = {
+    "filter": "where(…)", "groupBy": "group_by(…)", "groupby": "group_by(…)",
+    "withColumn": "select(…) with all columns", "withColumnRenamed": "select(col('a').alias('b'), …)",
+    "drop": "select(…) with the others", "selectExpr": "SQL: session.query(name, 'SELECT …')",
+    "unionAll": "union(…)", "unionByName": "union(…), with the columns in the same order",
+    "withWatermark": "lateness= of session.stream(…)",
+    "writeStream": "session.start(sinks={name: 'folder'})", "write": "session.start(sinks={name: 'folder'})",
+    "dropDuplicates": "group_by(…).agg(first(…)) with a window", "distinct": "group_by(…) with a window",
+    "orderBy": "nothing: results come as their windows close", "limit": "where(…) with a bound",
+}  # fmt: skip
+"""What Spark's DataFrames call otherwise."""
 On: TypeAlias = "str | tuple[str | Expression, str | Expression]"
 """What must be equal in a join: a column of both, or an expression over the left and one over the right."""
 
@@ -127,6 +138,11 @@ class Query:
 
     def __repr__(self) -> str:
         return f"Query({', '.join(f'{name} {kind}' for name, kind in self.node.schema.items())})"
+
+    if not TYPE_CHECKING:  # type checkers would take every name as there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise no_attribute("a query", name, SPARK_NAMES, dir(Query))
 
     @checked
     def where(self, predicate: Expression) -> Query:

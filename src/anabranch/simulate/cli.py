@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.observe.commands import Commands
 from anabranch.observe.steps import live
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.controllers import as_published, self_tuning
@@ -21,7 +22,7 @@ from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.flux import run_flux, simulations
 from anabranch.simulate.model import Simulation
 
-app = typer.Typer(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
+app = Commands(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
 
 
 class Policy(StrEnum):

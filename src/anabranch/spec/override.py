@@ -1,0 +1,64 @@
+"""Options given beside a file, on the command line: they count instead of those in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import yaml
+
+from anabranch.errors import SettingsError, suggest
+from anabranch.settings import read_settings
+from anabranch.spec.options import RUN, SETTINGS, settings_of, values
+from anabranch.spec.place import Part
+from anabranch.spec.spec import Spec
+
+
+@dataclass(frozen=True)
+class Given(Part):
+    """A value of the command line."""
+
+    name: str
+    written: str
+    file = "the command line"
+
+    def __str__(self) -> str:
+        return f"--set {self.name}={self.written}"
+
+    def plain(self) -> Any:
+        try:
+            return yaml.safe_load(self.written)
+        except (yaml.YAMLError, ValueError):
+            return self.written
+
+
+def override(spec: Spec, assignments: Sequence[str], given: Mapping[str, str | None]) -> Spec:
+    """The specification with `name=value` texts for settings and the run, and what is `given` for the run."""
+    parts: dict[str, Part] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise SettingsError(
+                f"--set {assignment}: expected name=value, e.g. --set max_rows_per_epoch=100000."
+            )
+        known = (*RUN, *SETTINGS)
+        if name not in known:
+            raise SettingsError(
+                f"--set {assignment}: there is no option '{name}'.{suggest(name, known)}"
+            )
+        parts[name] = Given(name, value)
+    run = values({name: part for name, part in parts.items() if name in RUN}, RUN)
+    tuned = {name: part for name, part in parts.items() if name not in RUN}
+    settings_of(tuned)  # each alone, so that a fault is told with its option
+    plain = {name: part.plain() for name, part in tuned.items()}
+    return replace(
+        spec,
+        settings=read_settings({**msgspec.structs.asdict(spec.settings), **plain}),
+        run={
+            **spec.run,
+            **run,
+            **{name: value for name, value in given.items() if value is not None},
+        },
+    )
