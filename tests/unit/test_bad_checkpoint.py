@@ -86,15 +86,15 @@ OTHERS: dict[str, tuple[Callable[[Stage], Session], tuple[str, ...]]] = {
     "another query": (_another, ("query peak is new: the checkpoint does not have it",)),
     "a changed query": (
         _changed,
-        ("query sums was «", "SUM(v) AS total", "and is now «", "WHERE v > 3"),
+        ("query sums: «WHERE v > 3» is new. ",),
     ),
     "another lateness": (
         lambda stage: stage.session(lateness=7),
-        ("stream rows was «", "lateness 0» and is now «", "lateness 7»"),
+        ("stream rows: lateness was 0 and is now 7. ",),
     ),
     "another schema": (
         lambda stage: stage.session(schema={"time": "int64", "k": "string", "v": "float64"}),
-        ("stream rows was «", "v Int64", "and is now «", "v Float64"),
+        ("stream rows: column 'v' was int64 and is now float64. ",),
     ),
 }
 

@@ -164,7 +164,7 @@ def test_a_checkpoint_keeps_to_its_merger(before: str, tmp_path: Path) -> None:
     finish(history(before, frames[:2]), tmp_path, "keep")
     with pytest.raises(StateError) as refused:
         history(other, frames).start(sinks={"past": "memory"}, checkpoint=tmp_path)
-    assert f"another merger: merger of past@1 was «{before}» and is now «{other}»" in str(
+    assert f"another merger: merger of past@1: was «{before}» and is now «{other}»" in str(
         refused.value
     )
     assert "Give the same setting merge as then" in str(refused.value)

@@ -15,6 +15,7 @@ from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.checksum import Damaged, seal, sealed, unseal
+from anabranch.state.difference import differences
 from anabranch.state.segment import SegmentRef
 from anabranch.state.validity import refuse_impossible
 
@@ -207,19 +208,6 @@ def _refuse_version(data: bytes, where: str) -> None:
         )
 
 
-def differences(stored: dict[str, str], asked: dict[str, str]) -> list[str]:
-    """What differs between the query set of a checkpoint and the one of a session."""
-    found = []
-    for name in sorted({*stored, *asked}):
-        if name not in asked:
-            found.append(f"{name} is in the checkpoint but not in this session")
-        elif name not in stored:
-            found.append(f"{name} is new: the checkpoint does not have it")
-        elif stored[name] != asked[name]:
-            found.append(f"{name} was «{stored[name]}» and is now «{asked[name]}»")
-    return found
-
-
 def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
     """Raises StateError if a manifest belongs to another query set; `what` names it."""
     found = differences(manifest.identity, asked)
@@ -227,11 +215,11 @@ def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:
     if found and not others:
         kind = next(kind for kind in ASKED_WITH if found[0].startswith(kind))
         raise StateError(
-            f"{what} was started with another {kind.removesuffix(' of ')}: {'; '.join(found)}. Give the "
+            f"{what} was started with another {kind.removesuffix(' of ')}: {'. '.join(found)}. Give the "
             f"same {ASKED_WITH[kind]} as then, or use another checkpoint folder."
         )
     if found:
         raise StateError(
-            f"{what} belongs to another query set: {'; '.join(others)}. Use another checkpoint folder "
-            "for the new query set."
+            f"{what} belongs to another query set: {'. '.join(others)}. Use another checkpoint folder, and "
+            "other result folders, for the new query set."
         )
