@@ -11,10 +11,22 @@ from pathlib import Path
 import polars as pl
 
 from anabranch import Session, bit_or, col, count, max_, sum_
+from anabranch.engine.run import Run
 
 
 def main(out: Path) -> None:
-    session = Session.local(cores=2, settings={"max_rows_per_epoch": 200_000})
+    with Session.local(cores=2, settings={"max_rows_per_epoch": 200_000}) as session:
+        run = run_flows(session, out)
+    if run.last_progress is None:
+        print(
+            f"Nothing new to read: an earlier run has read all packets. Remove {out} to run it anew."
+        )
+        return
+    print(pl.read_parquet(out / "flows").sort("bytes", descending=True).head(5))
+    print(run.results("suspicious").sort("cnt", descending=True).head(5))
+
+
+def run_flows(session: Session, out: Path) -> Run:
     tcp = session.stream(
         "tcp", generator="packets", rows=1_000_000, rows_per_second=4000, skew="zipf", disorder=3,
         ordered="time", lateness=3,
@@ -42,10 +54,7 @@ def main(out: Path) -> None:
         at_end="close",
     )
     run.await_termination()
-    session.stop()
-
-    print(pl.read_parquet(out / "flows").sort("bytes", descending=True).head(5))
-    print(run.results("suspicious").sort("cnt", descending=True).head(5))
+    return run
 
 
 if __name__ == "__main__":

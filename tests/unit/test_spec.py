@@ -255,7 +255,7 @@ def test_faults_of_the_file(tmp_path: Path, text: str, message: str) -> None:
         ("{from: tcp, window: {tumbl: 60}, aggregate: count(*) AS c}", SettingsError,
          "Did you mean 'tumble'?"),
         ("{from: tcp, window: {hop: 60}, aggregate: count(*) AS c}", SettingsError,
-         "'hop' takes 2 size(s), got 1"),
+         "'hop' takes 2 sizes, got 1"),
         ("{from: tcp, window: {tumble: 1 minute}, aggregate: count(*) AS c}", LanguageError,
          "the ordered attribute is an integer"),
         ("{from: tcp, history: {by: srcIP, aggregate: count(*) AS c}}", SettingsError,
@@ -273,7 +273,8 @@ def test_faults_of_the_file(tmp_path: Path, text: str, message: str) -> None:
         ("SELECT len FRM tcp", LanguageError, "queries.flows: Query 'flows'"),
         ("{sql: SELECT len FROM tcp, where: len > 3}", SettingsError,
          "'where' has no place beside SQL"),
-        ("7", SettingsError, "expected a mapping (key: value), got a whole number (7)"),
+        ("7", SettingsError,
+         "expected a mapping such as {from: calls, where: duration > 60}, or SQL, got a whole number (7)"),
         ("{from: tcp}\n  a b: {from: tcp}", LanguageError, "'a b' cannot be a name"),
     ],
 )  # fmt: skip

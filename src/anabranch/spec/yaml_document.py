@@ -33,10 +33,13 @@ class Entry(Part):
         """Whether the value is neither a list nor a mapping, and would not be read as a number."""
         return isinstance(self.node, yaml.ScalarNode) and isinstance(_construct(self.node), str)
 
-    def fields(self, known: Collection[str] | None = None) -> dict[str, Entry]:
-        """The entries of a mapping; with `known`, a key that is not among them is an error."""
+    def fields(self, known: Collection[str] | None = None, shape: str = "") -> dict[str, Entry]:
+        """The entries of a mapping; with `known`, a key that is not among them is an error.
+
+        `shape` shows what such a mapping looks like to those who wrote something else.
+        """
         if not isinstance(self.node, yaml.MappingNode):
-            raise self.expected("a mapping (key: value)")
+            raise self.expected(f"a mapping such as {shape}" if shape else "a mapping (key: value)")
         found: dict[str, Entry] = {}
         for key_node, value_node in self.node.value:
             key = _construct(key_node)

@@ -28,6 +28,11 @@ CLAUSES = (
 )  # fmt: skip
 WINDOWS = {"tumble": (1, 1), "hop": (2, 2), "session": (1, 1), "rows": (1, 2)}
 """How many sizes each window takes, at least and at most."""
+WINDOW = "{tumble: 60}, {hop: [60, 10]}, {session: 300} or {rows: [100, 10]}, with '1 hour' for timestamps"
+HISTORY = "{by: caller, rows: 5, aggregate: [count(*) AS calls]}"
+CASE = "{of: calls, branches: {short: duration < 60, long: duration > 600}, rest: others}"
+QUERY = "{from: calls, where: duration > 60}, or SQL"
+"""What clauses that are mappings look like."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +94,10 @@ def _case(session: Session, need: Need, fields: Mapping[str, Entry]) -> None:
             raise fields[key].error(
                 "a case stands alone: write the clauses in queries that read its branches."
             )
-    parts = fields["case"].fields(("of", "branches", "rest"))
+    parts = fields["case"].fields(("of", "branches", "rest"), CASE)
     source = _read(session, need, _required(fields["case"], parts, "of"))
     schema = source.node.schema
-    branches = _required(fields["case"], parts, "branches").fields()
+    branches = _required(fields["case"], parts, "branches").fields(None, "{short: duration < 60}")
     made = source.case(
         *(read_expression(_text(part), schema, str(part)) for part in branches.values())
     )
@@ -142,7 +147,7 @@ def _aggregate(query: Query, fields: Mapping[str, Entry]) -> Query:
 
 
 def _history(query: Query, entry: Entry) -> Query:
-    parts = entry.fields(("by", "rows", "aggregate"))
+    parts = entry.fields(("by", "rows", "aggregate"), HISTORY)
     schema = query.node.schema
     by = parts["by"].items() if "by" in parts else []
     rows = _required(entry, parts, "rows").value(int)
@@ -154,15 +159,16 @@ def _history(query: Query, entry: Entry) -> Query:
 
 
 def _window(entry: Entry) -> WindowKey:
-    parts = entry.fields(WINDOWS)
+    parts = entry.fields(WINDOWS, WINDOW)
     if len(parts) != 1:
-        raise entry.error("expected one window, such as {tumble: 60} or {hop: [60, 10]}.")
+        raise entry.error(f"expected one window, such as {WINDOW}.")
     kind, sizes = next(iter(parts.items()))
     least, most = WINDOWS[kind]
     values = [size.value(int, str) for size in sizes.items()]
     if not least <= len(values) <= most:
         wanted = str(least) if least == most else f"{least} or {most}"
-        raise sizes.error(f"'{kind}' takes {wanted} size(s), got {len(values)}.")
+        sizes_wanted = "1 size" if wanted == "1" else f"{wanted} sizes"
+        raise sizes.error(f"'{kind}' takes {sizes_wanted}, got {len(values)}.")
     if kind == "rows" and len(values) == 1:
         values *= 2
     return WindowKey(kind, tuple(values))
@@ -184,8 +190,9 @@ def _expression(entry: Entry, query: Query) -> Expression:
 
 
 def _branches(entry: Entry) -> dict[str, Place]:
-    parts = entry.fields(("of", "branches", "rest"))
-    found: dict[str, Place] = {**_required(entry, parts, "branches").fields()}
+    parts = entry.fields(("of", "branches", "rest"), CASE)
+    branches = _required(entry, parts, "branches")
+    found: dict[str, Place] = {**branches.fields(None, "{short: duration < 60}")}
     if "rest" in parts:
         found[parts["rest"].text()] = parts["rest"]
     return found
@@ -193,7 +200,7 @@ def _branches(entry: Entry) -> dict[str, Place]:
 
 def _clauses(entry: Entry) -> dict[str, Entry]:
     """The clauses of an entry; a text instead of a mapping is SQL."""
-    return {"sql": entry} if entry.is_text else entry.fields((*INPUTS, *CLAUSES))
+    return {"sql": entry} if entry.is_text else entry.fields((*INPUTS, *CLAUSES), QUERY)
 
 
 def _required(entry: Entry, parts: Mapping[str, Entry], key: str) -> Entry:
