@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import json
 import os
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from anabranch.cli import app
 from anabranch.demo import top_rows
+from anabranch.observe.terminal import picture
+from anabranch.observe.totals import Totals
 
 
 def run(file: Path, text: str, *options: str) -> Result:
@@ -45,7 +49,7 @@ def test_bad_input_is_told_in_its_epoch_and_at_the_end(tmp_path: Path, damaged: 
     assert ["; bad 0;" in line for line in lines] == [True, False, False]
     assert "; bad 2 rows;" in lines[1]
     assert "; bad 1 file;" in lines[2]
-    assert "Warning: Stream 't': 2 rows and 1 file could not be read" in told.stderr
+    assert "Warning: Stream 't': bad input, 2 rows and 1 file, took no part." in told.stderr
     assert f"'{tmp_path}/dead'" in told.stderr
 
 
@@ -172,3 +176,19 @@ def test_state_that_would_give_more_is_told(tmp_path: Path, query: str) -> None:
 def test_tables_of_the_demo_end_with_their_last_letter() -> None:
     rows = pl.DataFrame({"tb": [1], "srcIP": [0x0A000001], "cnt": [1234]})
     assert top_rows(rows, "cnt") == ["tb     srcIP    cnt", " 1  10.0.0.1  1,234"]
+
+
+def test_the_picture_says_where_rows_in_are_sub_aggregates(tmp_path: Path) -> None:
+    text = (
+        STATE.format(query=OPEN["a window"], out=tmp_path / "out") + "SET max_rows_per_epoch = 50;"
+    )
+    told = run(tmp_path / "spec.sql", text, "--json")
+    totals = Totals()
+    for line in told.stdout.splitlines()[:-1]:
+        totals.add(json.loads(line))
+    console = Console(width=100, file=io.StringIO())
+    console.print(picture(totals, "run", 1.0))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert totals.subqueries["q@1"].rows_in < 300
+    assert "senders sub-aggregate for q@1: fewer rows come in than were read" in shown
+    assert "300 rows in this run" in shown

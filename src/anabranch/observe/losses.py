@@ -24,10 +24,14 @@ def losses(totals: Totals, dead_letter: str | None) -> list[str]:
     warnings = []
     for name, stream in totals.streams.items():
         if stream.bad:
-            where = f" They lie in '{dead_letter}', with the reasons." if dead_letter else ""
+            kept = (
+                f" The dead-letter folder '{dead_letter}' has it, with the reasons."
+                if dead_letter
+                else ""
+            )
             warnings.append(
-                f"Stream '{name}': {bad_input(stream.bad_rows, stream.bad_files)} could not be read or had "
-                f"no place in the stream and took no part.{where}"
+                f"Stream '{name}': bad input, {bad_input(stream.bad_rows, stream.bad_files)}, took no "
+                f"part.{kept}"
             )
         if stream.late > MANY_LATE * stream.rows:
             warnings.append(_late(name, stream))

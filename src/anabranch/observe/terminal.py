@@ -143,7 +143,7 @@ def _state(totals: Totals) -> RenderableType:
     combining = totals.last["customMetrics"]["combining"]
     if not combining:
         return table
-    told = f"rows in of {', '.join(combining)} are sub-aggregates: senders add rows up before they send"
+    told = f"senders sub-aggregate for {', '.join(combining)}: fewer rows come in than were read"
     return Group(table, Text(told, "dim"))
 
 
