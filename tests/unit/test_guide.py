@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,3 +204,17 @@ def test_what_a_checkpoint_goes_on_with_is_as_told(tmp_path: Path, change: str) 
     else:
         with pytest.raises(AnabranchError, match="checkpoint"):
             start(made)
+
+
+def test_the_example_in_python_says_when_there_is_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_spark(cores: int, settings: dict[str, Any]) -> Session:
+        return Session.in_process(cores, settings)
+
+    monkeypatch.setattr(Session, "local", without_spark)
+    main = runpy.run_path(str(ROOT / "examples" / "flows.py"))["main"]
+    main(tmp_path)
+    assert "Nothing new" not in capsys.readouterr().out
+    main(tmp_path)
+    assert "Nothing new to read: an earlier run has read all packets." in capsys.readouterr().out
