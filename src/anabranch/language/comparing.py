@@ -25,11 +25,6 @@ def compare(call: Call, sides: Sequence[Typed]) -> Typed | None:
     """The comparison, if it needs care for the types of its sides."""
     function = call.function
     kinds = [side.kind for side in sides]
-    if any(kind.is_temporal() for kind in kinds) and any(kind.is_numeric() for kind in kinds):
-        raise LanguageError(
-            f"'{call}' compares {' with '.join(map(str, kinds))}. Compare with a time: a datetime in Python, "
-            "TIMESTAMP '2026-01-31 12:00:00' in SQL."
-        )
     for side, other, mirrored in ((sides[0], sides[1], False), (sides[1], sides[0], True)):
         if side.kind.is_integer() and not side.is_constant and fits_decimal(other.value):
             return Typed(_against(function, side.expr, other.value, mirrored), pl.Boolean())

@@ -28,6 +28,7 @@ from anabranch.language.decimals import (
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
 from anabranch.language.kinds import type_named
+from anabranch.language.operands import check_operands
 from anabranch.language.tree import (
     COMPARISONS,
     Call,
@@ -174,6 +175,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return is_in(arguments[0], [option.value for option in arguments[1:]])
     if _is_plain(function, arguments):
         return Typed(FUNCTIONS[function](*(part.expr for part in arguments)), pl.Boolean())
+    check_operands(call, arguments)
     exact = _of_constants(function, arguments)
     if exact is not None:
         return exact
@@ -193,6 +195,10 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         ]
     if function in ("<<", ">>"):
         return _shifted(call, arguments[0], arguments[1])
+    if function == "-" and all(part.kind == pl.Date for part in arguments):
+        # Days, as everywhere in SQL; Polars has a length of time
+        days = FUNCTIONS[function](*(part.expr for part in arguments)).dt.total_days()
+        return Typed(days, pl.Int64())
     if function == "coalesce":
         return _coalesced(arguments)
     if function == "concat":

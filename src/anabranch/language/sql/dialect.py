@@ -15,13 +15,13 @@ import sqlglot
 from sqlglot import exp, tokens
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, SqlglotError
-from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
 from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
 from anabranch.language.lowering import Kinds, kind_of
+from anabranch.language.sql.precedence import OrderedParser
 
 
 class TextDialect(Dialect):
@@ -33,11 +33,11 @@ class TextDialect(Dialect):
         HEX_STRINGS: ClassVar = [("0x", ""), ("0X", "")]
         KEYWORDS: ClassVar = {**tokens.Tokenizer.KEYWORDS, "//": TokenType.DIV}
 
-    class Parser(SqlParser):
+    class Parser(OrderedParser):
         FUNCTIONS: ClassVar = {}
         NO_PAREN_FUNCTIONS: ClassVar = {}
         FUNCTION_PARSERS: ClassVar = {
-            name: SqlParser.FUNCTION_PARSERS[name]
+            name: OrderedParser.FUNCTION_PARSERS[name]
             for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
         }
 

@@ -33,6 +33,7 @@ from anabranch.language.kinds import suggest_type
 from anabranch.language.sql.column import STAR, read_column
 from anabranch.language.sql.dialect import Scope, offset_of, parse
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.sql.precedence import unclear
 from anabranch.language.tree import Pointed
 from anabranch.language.window import duration
 
@@ -98,6 +99,8 @@ _ELSEWHERE: dict[type[exp.Expr], str] = {
 
 def translate(tree: exp.Expr, scope: Scope) -> Expression:
     """A scalar tree of sqlglot as an expression of ours; anything that does not exist is refused."""
+    if reason := unclear(tree):
+        raise scope.error(f"{reason}.", tree)
     match tree:
         case exp.Paren():
             return translate(tree.this, scope)

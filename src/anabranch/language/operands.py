@@ -1,0 +1,81 @@
+"""Which types may meet in an operator, before Polars makes something of those that may not.
+
+Polars compares a truth value with a text and adds two of them; DuckDB refuses that, or casts in ways that
+depend on the values. Nothing is cast in silence here but numbers among numbers and dates beside timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.tree import COMPARISONS, Call, Literal
+from anabranch.language.typed import Typed
+
+_ARITHMETIC = frozenset(
+    ("+", "-", "*", "/", "//", "%", "negate", "sqrt", "exp", "ln", "log10", "power")
+)
+_CHOOSING = frozenset(("case", "coalesce", "greatest", "least"))
+_FAMILIES = {
+    pl.String: "texts", pl.Binary: "bytes", pl.Boolean: "truth values", pl.Date: "times",
+    pl.Datetime: "times", pl.Time: "times of day", pl.Duration: "lengths of time",
+}  # fmt: skip
+
+
+def family(kind: pl.DataType) -> str | None:
+    """What values of a type are; None for NULL, which goes with everything."""
+    return "numbers" if kind.is_numeric() else _FAMILIES.get(kind.base_type())
+
+
+def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
+    """Refuses types that cannot meet in this call, with what to write."""
+    function = call.function
+    if function in COMPARISONS or function == "is_distinct":
+        if len(_families(arguments)) > 1:
+            raise LanguageError(
+                f"'{call}' compares {_told(arguments, ' with ')}; expected two of one kind. "
+                f"{_advice(call, arguments)}"
+            )
+    elif function in _ARITHMETIC:
+        families = [family(part.kind) for part in arguments]
+        unfit = {"texts", "bytes", "truth values"} & {*families}
+        if unfit or families == ["times of day"] * 2:
+            raise LanguageError(
+                f"'{call}' computes with {_told(arguments, ' and ')}; expected numbers, or times and lengths "
+                f"of time. {'|| joins texts. ' if 'texts' in unfit else ''}CAST them, or write "
+                "CASE WHEN … THEN 1 ELSE 0 END for a condition."
+            )
+    elif function in _CHOOSING:
+        chosen = arguments
+        if function == "case":
+            chosen = [*arguments[1:-1:2], arguments[-1]]
+        kinds = _families(chosen)
+        if len(kinds) > 1 and kinds != {"numbers", "truth values"}:
+            raise LanguageError(
+                f"'{call}' chooses among {_told(chosen, ', ')}; expected values of one kind. CAST them to "
+                "the type that is meant."
+            )
+
+
+def _families(arguments: Sequence[Typed]) -> set[str]:
+    return {name for part in arguments if (name := family(part.kind))}
+
+
+def _told(arguments: Sequence[Typed], word: str) -> str:
+    """The types, each once, in order."""
+    return word.join(dict.fromkeys(str(part.kind) for part in arguments if part.kind != pl.Null))
+
+
+def _advice(call: Call, arguments: Sequence[Typed]) -> str:
+    families = _families(arguments)
+    if "times" in families and families & {"texts", "numbers"}:
+        return (
+            "Compare with a time: a datetime in Python, DATE '2026-01-31' or "
+            "TIMESTAMP '2026-01-31 12:00:00' in SQL."
+        )
+    if "truth values" in families and any(isinstance(part, Call) for part in call.arguments):
+        return "If two comparisons are meant, join them with AND; else CAST one side."
+    constant = any(isinstance(part, Literal) for part in call.arguments)
+    return "Write the constant as a value of that type." if constant else "CAST one side."
