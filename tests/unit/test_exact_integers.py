@@ -6,11 +6,13 @@ import duckdb
 import polars as pl
 import pytest
 
-from anabranch import col
-from anabranch.errors import LanguageError
+from anabranch import Session, col
+from anabranch.errors import LanguageError, RunError
 from anabranch.language.expression import to_polars, type_of
 from anabranch.language.sql.expression import read_expression
 from anabranch.operators.block import true_pairs
+from anabranch.sinks.driver import MemorySink
+from anabranch.testing.sources import EpochSource
 
 LEAST, MOST = -(2**63), 2**63 - 1
 ROWS = pl.DataFrame(
@@ -103,3 +105,24 @@ def test_what_does_not_fit_64_bits_is_refused() -> None:
             read_expression(text, ROWS.schema)
     with pytest.raises(LanguageError, match="does not fit 64 bits"):
         type_of(col("v") > 2**70, ROWS.schema, "q")
+
+
+def result(aggregate: str) -> list[tuple[object, ...]]:
+    session, sink = Session.in_process(sites=2), MemorySink()
+    rows = pl.DataFrame(
+        {"time": [1, 2, 3], "k": [1, 1, 2], "u": [2**64 - 1, 2**63, 5]},
+        schema={"time": pl.Int64, "k": pl.Int64, "u": pl.UInt64},
+    )
+    session.stream("s", EpochSource([rows.head(1), rows.tail(2)]), ordered="time")
+    session.query("q", f"SELECT k, {aggregate} AS a FROM s GROUP BY k, TUMBLE(time, 10)")
+    session.start(sinks={"q": sink}, at_end="close").await_termination()
+    return sorted(sink.rows().rows())
+
+
+def test_the_mean_of_unsigned_integers_of_all_64_bits_is_right() -> None:
+    assert result("AVG(u)") == [(1, float((2**64 - 1 + 2**63) / 2)), (2, 5.0)]
+
+
+def test_a_sum_of_unsigned_integers_beyond_64_bits_says_what_to_write() -> None:
+    with pytest.raises(RunError, match=r"SUM\(u\) leaves the range of 64-bit integers"):
+        result("SUM(u)")

@@ -8,6 +8,7 @@ from anabranch.language.decimals import WHOLE, rescaled, rounded, unscaled
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 """What a text may say for a truth value, in any case."""
+_CLOCK = ("%H:%M:%S%.f", "%H:%M")
 _TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
 
@@ -21,9 +22,58 @@ def cast(value: pl.Expr, kind: pl.DataType, wanted: pl.DataType, strict: bool) -
         return _from_decimal(value, kind, wanted, strict)
     if isinstance(wanted, pl.Decimal):
         return _to_decimal(value, kind, wanted, strict)
-    if isinstance(kind, pl.Datetime) and wanted == pl.String:
+    if wanted == pl.String:
+        return _text(value, kind, strict)
+    narrowed = value.cast(wanted, strict=strict)
+    if kind == pl.Float64 and wanted == pl.Float32:
+        # Polars makes infinity of what is too large
+        return _unless(
+            value.is_finite() & narrowed.is_infinite(), narrowed, value, "float32", strict
+        )
+    return narrowed
+
+
+def _unless(unfit: pl.Expr, read: pl.Expr, value: pl.Expr, wanted: str, strict: bool) -> pl.Expr:
+    """What was read, but for unfit values: NULL, or if strict the end of the run."""
+    if not strict:
+        return pl.when(unfit.not_()).then(read)
+    # No number begins like this, and the message has the value
+    fault = pl.when(unfit).then(pl.concat_str(pl.lit(f"{wanted} "), value.cast(pl.String)))
+    return pl.when(fault.cast(pl.Int64).is_null()).then(read)
+
+
+def _text(value: pl.Expr, kind: pl.DataType, strict: bool) -> pl.Expr:
+    """Values as SQL writes them; reading the text gives the value back."""
+    if isinstance(kind, pl.Datetime):
         return _time_text(value, kind)
-    return value.cast(wanted, strict=strict)
+    if kind == pl.Time:
+        return value.dt.to_string("%H:%M:%S%.9f").str.replace(r"\.?0*$", "", literal=False)
+    if kind.is_float():
+        return pl.when(value.is_nan()).then(pl.lit("nan")).otherwise(value.cast(pl.String))
+    if kind == pl.Binary:
+        pairs = value.bin.encode("hex").str.extract_all("..")
+        return pairs.list.eval(pl.element().replace_strict(_BYTE_TEXTS)).list.join("")
+    return value.cast(pl.String, strict=strict)
+
+
+_BYTE_TEXTS = {
+    f"{byte:02x}": chr(byte) if 32 <= byte < 127 and chr(byte) not in "\\'\"" else f"\\x{byte:02X}"
+    for byte in range(256)
+}
+"""Each byte as DuckDB writes it: letters as they are, others as \\x00."""
+
+
+def _read_bytes(text: pl.Expr, strict: bool) -> pl.Expr:
+    """Bytes as texts write them: letters, and \\x00 for any byte."""
+    signs = text.str.extract_all(r"\\x[0-9A-Fa-f]{2}|[^\\]")
+    sign = pl.element()
+    escaped = sign.str.starts_with("\\x") & (sign.str.len_bytes() == 4)
+    digits = (
+        pl.when(escaped).then(sign.str.slice(2)).otherwise(sign.cast(pl.Binary).bin.encode("hex"))
+    )
+    read = signs.list.eval(digits).list.join("").str.decode("hex", strict=False)
+    unfit = text.str.contains(r"^(?:\\x[0-9A-Fa-f]{2}|[^\\])*$").not_()
+    return _unless(unfit, read, text, "binary", strict)
 
 
 def _time_text(value: pl.Expr, kind: pl.Datetime) -> pl.Expr:
@@ -80,22 +130,22 @@ def _read(text: pl.Expr, wanted: pl.DataType, strict: bool) -> pl.Expr:
     if isinstance(wanted, pl.Datetime):
         return _read_time(plain, strict).cast(wanted)
     if wanted == pl.Time:
-        return plain.str.to_time("%H:%M:%S%.f", strict=strict)
+        read = pl.coalesce(*(plain.str.to_time(form, strict=False) for form in _CLOCK))
+        return _unless(read.is_null() & text.is_not_null(), read, text, "time", strict)
+    if wanted == pl.Binary:
+        return _read_bytes(text, strict)
     return text.cast(wanted, strict=strict)
 
 
 def _read_truth(text: pl.Expr, strict: bool) -> pl.Expr:
     small = text.str.to_lowercase()
     read = pl.when(small.is_in(TRUE)).then(True).when(small.is_in(FALSE)).then(False)
-    if not strict:
-        return read
-    # What is neither ends the run: no number begins like this, and the message has the text
-    neither = pl.when(read.is_null()).then(pl.concat_str(pl.lit("boolean "), text))
-    return pl.when(neither.cast(pl.Int64).is_null()).then(read)
+    return _unless(read.is_null() & text.is_not_null(), read, text, "boolean", strict)
 
 
 def _read_time(text: pl.Expr, strict: bool) -> pl.Expr:
-    spaced = text.str.replace("T", " ", literal=True)
+    # Z is the zone of times that have none
+    spaced = text.str.replace("T", " ", literal=True).str.replace(r"(:\d\d(?:\.\d+)?)Z$", "${1}")
     forms = [spaced.str.to_datetime(form, time_unit="us", strict=False) for form in _TIMES]
     read = pl.coalesce(*forms)
     if not strict:

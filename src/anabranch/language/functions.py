@@ -72,11 +72,23 @@ def _extreme(parts: tuple[pl.Expr, ...], greatest: bool) -> pl.Expr:
 
 
 def _substring(text: pl.Expr, start: pl.Expr, length: pl.Expr | None = None) -> pl.Expr:
-    """From character 1 on; below zero it counts from the end, and place 0 is the one before the text."""
+    """From character 1 on; below zero it counts from the end, and place 0 is the one before the text.
+
+    A length below zero is that of the text before the start.
+    """
     offset = pl.when(start > 0).then(start - 1).otherwise(start)
-    if length is not None:
-        length = pl.when((start == 0) & (length > 0)).then(length - 1).otherwise(length)
-    return text.str.slice(offset, length)
+    if length is None:
+        return text.str.slice(offset)
+    before = pl.when(start > 0).then((start - 1).clip(0, -length)).otherwise(-length)
+    before = pl.when(start == 0).then(0).otherwise(before)
+    ahead = pl.when((start == 0) & (length > 0)).then(length - 1).otherwise(length)
+    backwards = length < 0
+    cut = text.str.slice(
+        pl.when(backwards).then(offset - before).otherwise(offset),
+        pl.when(backwards).then(before).otherwise(ahead),
+    )
+    # Polars takes all that follows for a length of NULL
+    return pl.when(length.is_not_null()).then(cut)
 
 
 def _split_part(text: pl.Expr, separator: str, number: int) -> pl.Expr:

@@ -28,7 +28,7 @@ from anabranch.language.decimals import (
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
 from anabranch.language.kinds import type_named
-from anabranch.language.operands import check_operands
+from anabranch.language.operands import check_cast, check_operands
 from anabranch.language.tree import (
     COMPARISONS,
     Call,
@@ -351,6 +351,7 @@ def _shifted(call: Call, value: Typed, bits: Typed) -> Typed:
 def _cast(value: Typed, name: str, strict: bool) -> Typed:
     wanted = type_named(name)
     assert wanted is not None
+    check_cast(value.kind, wanted)
     if value.is_written and not wanted.is_float():
         # What is written has its digits: 0.1 is no float on the way to a decimal or a text
         own = decimal_of(value.kind, value.value)

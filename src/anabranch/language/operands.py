@@ -47,6 +47,12 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
                 f"of time. {'|| joins texts. ' if 'texts' in unfit else ''}CAST them, or write "
                 "CASE WHEN … THEN 1 ELSE 0 END for a condition."
             )
+    elif function == "concat":
+        if "bytes" in _families(arguments):
+            raise LanguageError(
+                f"'{call}' joins {_told(arguments, ' and ')}; expected texts. CAST bytes to VARCHAR, which "
+                "writes those that are no letters as \\x00."
+            )
     elif function in _CHOOSING:
         chosen = arguments
         if function == "case":
@@ -57,6 +63,31 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
                 f"'{call}' chooses among {_told(chosen, ', ')}; expected values of one kind. CAST them to "
                 "the type that is meant."
             )
+
+
+_UNCASTABLE = (
+    ("bytes", {"numbers", "truth values", "times", "times of day", "lengths of time"}),
+    ("truth values", {"times", "times of day", "lengths of time"}),
+)
+
+
+def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
+    """Refuses casts that have no meaning, which would else end the run at the first row."""
+    ends = {family(kind), family(wanted)}
+    clock = pl.Time in (kind, wanted) and {kind.base_type(), wanted.base_type()} & {
+        pl.Date,
+        pl.Decimal,
+    }
+    if (
+        clock
+        or (kind == pl.Time and isinstance(wanted, pl.Datetime))
+        or (ends == {"times", "numbers"} and any(end.is_decimal() for end in (kind, wanted)))
+        or any(one in ends and ends & others for one, others in _UNCASTABLE)
+    ):
+        raise LanguageError(
+            f"{kind} cannot be cast to {wanted}. A text can be made of every type and read as any: "
+            "CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
+        )
 
 
 def _families(arguments: Sequence[Typed]) -> set[str]:

@@ -30,7 +30,7 @@ _IMPLIED = np.uint64(1 << 52)
 
 def taken_apart(values: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
     """The highest place of each finite number, and its bits there and at the two places below."""
-    split = _split_integers if values.dtype.kind == "i" else _split_floats
+    split = _split_floats if values.dtype.kind == "f" else _split_integers
     parts = [np.empty(len(values), dtype=np.int64) for _ in range(4)]
     for start in range(0, len(values), BLOCK):
         for part, block in zip(parts, split(values[start : start + BLOCK]), strict=True):
@@ -39,8 +39,14 @@ def taken_apart(values: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _split_integers(values: np.ndarray) -> tuple[np.ndarray, ...]:
-    low = values & np.int64((1 << PLACE) - 1)
-    return np.full(len(values), ONES + 1), values >> PLACE, low, np.zeros_like(values)
+    whole = values.dtype.type
+    low, high = values & whole((1 << PLACE) - 1), values >> whole(PLACE)
+    return (
+        np.full(len(values), ONES + 1),
+        high.astype(np.int64, copy=False),
+        low.astype(np.int64, copy=False),
+        np.zeros(len(values), dtype=np.int64),
+    )
 
 
 def _split_floats(values: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -162,6 +168,8 @@ class Mean(FloatSum):
         return [*super().names(), f"{self.name}_n"]
 
     def prepare(self, values: pl.Series) -> pl.Series:
+        if values.dtype == pl.UInt64:
+            return values
         return values.cast(pl.Int64 if values.dtype.is_integer() else pl.Float64)
 
     def compute(

@@ -86,6 +86,8 @@ def _reduced(function: np.ufunc, values: pl.Series, starts: np.ndarray) -> pl.Se
 
 class Sum(Partial):
     def prepare(self, values: pl.Series) -> pl.Series:
+        if values.dtype == pl.UInt64 and (values >= 1 << 63).any():
+            raise _out_of_range(self.call, values)
         if values.dtype.is_integer():
             return values.cast(pl.Int64)
         if isinstance(values.dtype, pl.Decimal):
@@ -129,10 +131,14 @@ def _check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> 
     upper = np.add.reduceat(plain >> 32, starts)
     upper += np.add.reduceat(plain & 0xFFFFFFFF, starts) >> 32
     if upper.min() < -(1 << 31) or upper.max() >= 1 << 31:
-        raise RunError(
-            f"{call} leaves the range of 64-bit integers (values from {low} to {high}). "
-            f"Sum a decimal or a float instead: cast the argument."
-        )
+        raise _out_of_range(call, values)
+
+
+def _out_of_range(call: AggregateCall, values: pl.Series) -> RunError:
+    return RunError(
+        f"{call} leaves the range of 64-bit integers (values from {values.min()!r} to {values.max()!r}). "
+        f"Sum a decimal or a float instead: cast the argument."
+    )
 
 
 def _check_digits(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:

@@ -14,7 +14,7 @@ from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
 _UNCLEAR, _PREFIX, _WRITTEN = "unclear", "prefix", "written"
-"""Marks of nodes: what to say of one that needs parentheses, NOT before an operand, parentheses as written."""
+"""Marks of nodes: what to say of one that needs parentheses, NOT before an operand, written parentheses."""
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _NULL_SAFE = (exp.NullSafeEQ, exp.NullSafeNEQ)
