@@ -174,7 +174,8 @@ def run(
     instead = {"checkpoint": checkpoint, "trigger": trigger}
     console, asked = Console(), override(_read(spec), assignments or (), instead)
     # Spark takes seconds to start: look for faults before
-    asked.session(in_process=True).plan()
+    with asked.placing():
+        asked.session(in_process=True).plan()
     asked.check_sinks()
     quiet = as_json or in_process
     with _spark(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
@@ -212,7 +213,8 @@ def explain(
 ) -> None:
     """Show how the queries of a file would run, or do: partitioning, subqueries, outputs, figures."""
     asked = _read(spec)
-    told = asked.session(in_process=True).explanation(checkpoint, asked.sinks)
+    with asked.placing():
+        told = asked.session(in_process=True).explanation(checkpoint, asked.sinks)
     if checkpoint is not None and told.measured is None:
         complain(f"The checkpoint '{checkpoint}' has no epoch yet: nothing is measured.", "yellow")
     if svg is not None:

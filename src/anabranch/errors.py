@@ -21,6 +21,9 @@ class LanguageError(AnabranchError):
 class PlanningError(AnabranchError):
     """A query set that is understood but cannot be run as asked."""
 
+    query: str | None = None
+    """The query that it is about, if it is one."""
+
 
 class SettingsError(AnabranchError):
     """A setting or a specification file with an unknown key or an impossible value."""

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+
+import polars as pl
 import pytest
 
-from anabranch import Session
+from anabranch import Session, col, lit
 from anabranch.errors import LanguageError, suggest
+from anabranch.language.builder import Ordered, Query, Stream
+from anabranch.language.expression import type_of
+from anabranch.language.graph import Aggregate
+from anabranch.language.sql.expression import read_expression
+from anabranch.language.sql.read import read_query
+from anabranch.testing.sources import EpochSource
 
 
 def session() -> Session:
@@ -53,3 +63,87 @@ def test_a_name_too_long_for_a_folder_is_refused_where_it_is_given() -> None:
     with pytest.raises(LanguageError, match="cannot be a name"):
         session().stream("ü" * 61, generator="packets", rows=1, ordered="time")
     session().query("q" * 120, "SELECT time FROM tcp")
+
+
+@pytest.mark.parametrize(
+    ("select", "said"),
+    [
+        ("nvl(len, 0) AS x", "NVL is called COALESCE here"),
+        ("to_date(len) AS x", "write CAST(x AS DATE)"),
+        ("TUMBLE_START(time, 60) AS x", "write window_start"),
+        ("TUMBEL(time, 60) AS x", "Did you mean 'tumble'?"),
+        ("CUONT(*) AS n", "there is no function 'cuont'. Did you mean 'count'?"),
+        ("COUNT() AS n", "COUNT(*) counts rows."),
+        ("window.start AS x", "called window_start and window_end here"),
+    ],
+)
+def test_a_function_of_another_system_is_told_by_its_name_here(select: str, said: str) -> None:
+    assert said in fault(f"SELECT {select} FROM tcp GROUP BY window(time, 60)")
+
+
+def test_advice_about_an_aggregate_without_a_window_is_for_python_and_for_sql() -> None:
+    told = fault("SELECT srcIP, COUNT(*) AS n FROM tcp GROUP BY srcIP")
+    assert "emit='update' with the setting allow_unbounded_state=True" in told
+    assert "EMIT UPDATE AS … and SET allow_unbounded_state = true" in told
+
+
+def timed() -> Session:
+    made = Session.in_process(sites=2)
+    rows = pl.DataFrame({"ts": [dt.datetime(2026, 1, 1)], "d": [dt.date(2026, 1, 1)]})
+    made.stream("s", EpochSource([rows]), ordered="ts")
+    return made
+
+
+@pytest.mark.parametrize(
+    "window",
+    ["TUMBLE(ts, INTERVAL '5' MINUTE)", "TUMBLE(ts, INTERVAL '5 minutes')", "TUMBLE(ts, INTERVAL 5 MINUTES)",
+     "HOP(ts, INTERVAL '10' MINUTES, INTERVAL 5 MINUTE)", "SESSION(ts, INTERVAL '5' minute)",
+     "TUMBLE(ts, '5 mins')", "TUMBLE(ts, '5 Minutes')"],
+)  # fmt: skip
+def test_sizes_of_windows_may_be_intervals_in_any_spelling(window: str) -> None:
+    stamps = Query(
+        Stream("s", pl.Schema({"ts": pl.Datetime("us")}), Ordered("ts", timestamps=True))
+    )
+    plain = re.sub(
+        r"INTERVAL '?(\d+)[ ']*\w+'?|'5 \w+'", lambda m: f"'{m[1] or 5} minutes'", window
+    )
+    windows = []
+    for written in (window, plain):
+        node = read_query(f"SELECT COUNT(*) AS n FROM s GROUP BY {written}", {"s": stamps}).node
+        while not isinstance(node, Aggregate):
+            (node,) = node.inputs
+        windows.append(node.window)
+    assert windows[0] == windows[1]
+
+
+def test_a_join_of_a_date_with_a_timestamp_says_which_cast_to_write() -> None:
+    with pytest.raises(LanguageError, match=r"Write CAST\(a\.d AS TIMESTAMP\) = b\.ts\."):
+        timed().query("q", "SELECT a.ts FROM s a JOIN s b ON a.d = b.ts AND a.ts = b.ts")
+
+
+def test_python_says_what_it_takes_and_takes_conditions_as_texts() -> None:
+    for nonsense in (5, None):
+        with pytest.raises(LanguageError, match=r"col\(\) takes the name of a column"):
+            col(nonsense)  # type: ignore[arg-type]
+    packets = session().from_stream("tcp")
+    text, built = (
+        packets.where("len > 0 AND srcIP <> destIP"),
+        packets.where((col("len") > 0) & (col("srcIP") != col("destIP"))),
+    )
+    assert str(text.node.predicate) == str(built.node.predicate)  # type: ignore[attr-defined]
+    with pytest.raises(
+        LanguageError, match=r"where\(\), at character 1: column 'lenn' is not found"
+    ):
+        packets.where("lenn > 0")
+    assert str(col("t") > dt.time(1)) == "t > time '01:00:00'"
+    with pytest.raises(LanguageError, match="which is a complex"):
+        lit(1j)  # type: ignore[arg-type]
+
+
+def test_an_unsigned_constant_beside_unsigned_values_needs_no_128_bits() -> None:
+    schema = pl.Schema({"u": pl.UInt64()})
+    choice = read_expression("COALESCE(CAST(7 AS UBIGINT), u)", schema)
+    assert type_of(choice, schema, "") == pl.UInt64
+    assert (
+        type_of(read_expression("COALESCE(u, CAST(7 AS UBIGINT))", schema), schema, "") == pl.UInt64
+    )

@@ -15,6 +15,7 @@ from anabranch.cli import app
 from anabranch.errors import AnabranchError, LanguageError, SettingsError, SourceError
 from anabranch.language.expression import TYPES, type_of
 from anabranch.language.sql.expression import read_expression
+from anabranch.language.window import duration
 from anabranch.sinks.files import FileSink
 from anabranch.sources.generate import Generator
 from anabranch.spec import Spec, read_spec
@@ -312,3 +313,35 @@ def test_files_in_the_documents_can_be_planned(
     assert blocks
     for block in blocks:
         assert spec_of(tmp_path, block).session(in_process=True).plan().outputs
+
+
+@pytest.mark.parametrize(
+    "length", ["INTERVAL '5' SECOND", "INTERVAL 5 SECONDS", "INTERVAL '5 seconds'", "'5 seconds'"]
+)
+def test_lateness_may_be_an_interval_in_any_spelling(tmp_path: Path, length: str) -> None:
+    text = (
+        f"CREATE STREAM s (ts TIMESTAMP, k BIGINT) ORDERED BY ts LATENESS {length} WITH (path = 'in');\n"
+        "CREATE QUERY q AS SELECT ts FROM s;\n"
+    )
+    written = spec_of(tmp_path, text).streams["s"]["lateness"]
+    assert duration(written, True, "lateness") == 5_000_000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE QUERY q EMIT UPDATE AS SELECT srcIP, COUNT(*) AS n FROM tcp GROUP BY srcIP;",
+        "CREATE QUERY q AS SELECT a.time, b.len FROM tcp a JOIN tcp b ON a.srcIP = b.destIP;",
+    ],
+)
+def test_state_that_grows_for_ever_is_told_at_its_place_in_the_file(
+    tmp_path: Path, query: str
+) -> None:
+    path = tmp_path / "spec.sql"
+    path.write_text(f"{STREAM}{query}\nCREATE SINK q TO CONSOLE;", encoding="utf-8")
+    for command in ("explain", "run"):
+        told = CliRunner().invoke(app, [command, str(path)], env={"COLUMNS": "1000"})
+        assert told.exit_code == 1
+        said = " ".join(told.output.split())
+        assert "spec.sql, line 2, column 14: Query 'q'" in said
+        assert "SET allow_unbounded_state = true" in said

@@ -44,6 +44,7 @@ from anabranch.language.graph import (
     tumble_size,
 )
 from anabranch.language.matching import right_names
+from anabranch.language.sql.expression import read_expression
 from anabranch.language.window import (
     CountWindow,
     Everything,
@@ -145,8 +146,13 @@ class Query:
             raise no_attribute("a query", name, SPARK_NAMES, dir(Query))
 
     @checked
-    def where(self, predicate: Expression) -> Query:
-        """The rows for which the predicate is true; `having` is the same after `agg`."""
+    def where(self, predicate: Expression | str) -> Query:
+        """The rows for which the predicate is true; `having` is the same after `agg`.
+
+        A text is SQL: `where("len > 0 AND srcIP <> dstIP")`.
+        """
+        if isinstance(predicate, str):
+            predicate = read_expression(predicate, self.node.schema, "where()")
         return Query(Filter(self.node, predicate))
 
     having = where

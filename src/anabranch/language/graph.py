@@ -211,8 +211,9 @@ class Aggregate(Node):
                 "This aggregate has no window, so it would never be final and its state would grow "
                 "for ever: group by a window of the ordered attribute ("
                 f"{'tumble of 1 minute' if stamps else 'time // 60, tumble'}, hop, session, rows). "
-                "If only a sink reads it, emit='update' with allow_unbounded_state=True gives groups "
-                "again whenever they change."
+                "If only a sink reads it, emit='update' with the setting allow_unbounded_state=True gives "
+                "groups again whenever they change (in a SQL file CREATE QUERY name EMIT UPDATE AS … and "
+                "SET allow_unbounded_state = true)."
             )
         for named in self.aggregates:
             if named.call.function in ("first", "last") and self.input.ordered is None:

@@ -10,8 +10,14 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.bounds import Bounds, Telling, bounds_of, conjuncts
-from anabranch.language.expression import Call, Column, Expression, substitute, type_of
-from anabranch.language.matching import comparable, in_one_type, right_names
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    substitute,
+    type_of,
+)
+from anabranch.language.matching import cast_to_write, comparable, in_one_type, right_names
 from anabranch.language.node import (
     Near,
     Node,
@@ -108,8 +114,8 @@ class Join(Node):
             for key, kind in zip(group[1:], kinds[1:], strict=True):
                 if not comparable(kinds[0], kind):
                     raise LanguageError(
-                        f"JOIN ON {group[0]} = {key}: the left is {kinds[0]} and the right is {kind}, "
-                        "which are never equal. Cast one of them."
+                        f"JOIN ON {group[0]} = {key}: the left is {kinds[0]} and the right is {kind}; "
+                        f"expected one type. {cast_to_write((group[0], kinds[0]), (key, kind))}"
                     )
             found.append(in_one_type(group, schemas))
         return tuple(zip(*found, strict=True)) if found else self.keys

@@ -264,6 +264,10 @@ _SAMPLES: Mapping[type, Any] = {
 }  # fmt: skip
 
 
+_SAMPLE_KINDS = (pl.Int64, pl.Float64, pl.String, pl.Boolean, pl.Binary)
+"""The types of constants as they are written; one that was cast has the weight of a column."""
+
+
 @functools.lru_cache(maxsize=4096)
 def _kind_for(
     function: str, parts: tuple[tuple[pl.DataType, type | None, Any], ...]
@@ -276,7 +280,7 @@ def _kind_for(
             plain.append(value)
         elif constant_of is type(None):
             plain.append(pl.lit(None, kind))
-        elif constant_of is not None and constant_of in _SAMPLES:
+        elif constant_of is not None and constant_of in _SAMPLES and kind in _SAMPLE_KINDS:
             plain.append(_SAMPLES[constant_of])
         else:
             schema[str(place)] = kind

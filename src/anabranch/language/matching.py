@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
-from anabranch.language.expression import Call, Expression, Literal, type_of
+from anabranch.language.alike import SQL_NAMES, common_type
+from anabranch.language.expression import Call, Expression, Literal, type_named, type_of
 
 
 def right_names(left: Iterable[str], right: Iterable[str], suffix: str) -> dict[str, str]:
@@ -51,3 +52,17 @@ def _common(kinds: Sequence[pl.DataType]) -> str | None:
         return "timestamp"
     floats = any(kind.is_float() for kind in kinds)
     return "float64" if floats and all(kind.is_numeric() for kind in kinds) else None
+
+
+def cast_to_write(*sides: tuple[Expression | str, pl.DataType]) -> str:
+    """What makes the sides of an equality of one type."""
+    name = common_type(sides[0][1], sides[1][1])
+    if name is None:
+        return "CAST one of them to the type of the other, or both to VARCHAR."
+    written = [
+        str(key)
+        if kind == type_named(name)
+        else f"CAST({key} AS {SQL_NAMES.get(name, name.upper())})"
+        for key, kind in sides
+    ]
+    return f"Write {' = '.join(written)}."

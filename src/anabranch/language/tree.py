@@ -21,7 +21,17 @@ _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
 
 Scalar: TypeAlias = (
-    bool | int | float | str | bytes | dt.date | dt.datetime | dt.timedelta | decimal.Decimal | None
+    bool
+    | int
+    | float
+    | str
+    | bytes
+    | dt.date
+    | dt.datetime
+    | dt.time
+    | dt.timedelta
+    | decimal.Decimal
+    | None
 )
 
 
@@ -171,6 +181,13 @@ class Literal(Expression):
     """A constant."""
 
     value: Scalar
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, Scalar):
+            raise LanguageError(
+                "Expected an expression or a constant (a number, text, bytes, truth value, date, time, "
+                f"length of time or None), got {self.value!r}, which is a {type(self.value).__name__}."
+            )
 
     def __str__(self) -> str:
         if self.value is None:
@@ -334,6 +351,10 @@ def col(name: str) -> Column:
     >>> print(col("len") * 8 > 1000)
     (len * 8) > 1000
     """
+    if not isinstance(name, str):
+        raise LanguageError(
+            f"col() takes the name of a column as a text, not {name!r}. A constant is lit({name!r})."
+        )
     return Column(name)
 
 
@@ -353,10 +374,6 @@ def lift(value: Any) -> Expression:
     if isinstance(value, Named):
         raise LanguageError(
             f"'{value}' already has a name: use alias() on the outermost expression."
-        )
-    if not isinstance(value, Scalar):
-        raise LanguageError(
-            f"Expected an expression or a constant (a number, text, truth value or time), got {value!r}."
         )
     return Literal(value)
 

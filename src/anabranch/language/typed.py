@@ -100,7 +100,4 @@ def kind_of_constant(value: Any) -> pl.DataType:
             return pl.Binary()
         case dt.datetime() | dt.date() | dt.time() | dt.timedelta():
             return pl.select(value=pl.lit(value)).schema["value"]
-    raise LanguageError(
-        f"{value!r} is a {type(value).__name__}, which cannot be a constant; expected a number, a text, "
-        "bytes, a truth value, a date, a time or a length of time, or None."
-    )
+    raise AssertionError(f"{value!r} is no constant, which Literal does not let in")

@@ -6,6 +6,7 @@ microseconds for timestamps.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -125,8 +126,19 @@ UNITS = {
     "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
     "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
 }  # fmt: skip
-SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "m": "minute", "min": "minute",
-         "h": "hour", "d": "day"}  # fmt: skip
+SHORT = {"us": "microsecond", "ms": "millisecond", "s": "second", "sec": "second", "m": "minute",
+         "min": "minute", "h": "hour", "hr": "hour", "d": "day"}  # fmt: skip
+
+
+def length_text(length: dt.timedelta) -> str:
+    """A length of time as `duration` reads it, in the largest unit that it is whole in.
+
+    >>> length_text(dt.timedelta(minutes=90))
+    '90 minutes'
+    """
+    microseconds = length // dt.timedelta(microseconds=1)
+    unit = next(unit for unit in reversed(UNITS) if microseconds % UNITS[unit] == 0)
+    return f"{microseconds // UNITS[unit]} {unit}s"
 
 
 def duration(value: int | str, timestamps: bool, what: str) -> int:
@@ -143,8 +155,9 @@ def duration(value: int | str, timestamps: bool, what: str) -> int:
             f"{what} is '{value}', but the ordered attribute is an integer: "
             "give a plain number in its unit."
         )
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value)
-    unit = SHORT.get(found[2], found[2].rstrip("s")) if found else ""
+    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value.lower())
+    word = found[2] if found else ""
+    unit = SHORT.get(word) or SHORT.get(word.rstrip("s")) or word.rstrip("s")
     if not found or unit not in UNITS:
         raise LanguageError(
             f"{what} '{value}' is not a length of time: expected a whole number and one of "

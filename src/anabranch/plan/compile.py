@@ -110,23 +110,36 @@ def compile_queries(
     return plan
 
 
+_ACCEPT = (
+    "accept it with the setting allow_unbounded_state=True (in a SQL file SET allow_unbounded_state = "
+    "true)"
+)
+
+
 def _check_bounded(made: Draft, allow_unbounded: bool) -> None:
     if allow_unbounded:
         return
     for subquery in made.subqueries.values():
-        node = subquery.node
-        if isinstance(getattr(node, "window", None), Everything):
-            raise PlanningError(
-                f"Query '{subquery.query}' aggregates without a window, so its state would grow for "
-                "ever. Group by a window of the ordered attribute, or accept it with the setting "
-                "allow_unbounded_state=True."
-            )
-        if isinstance(node, Join) and not node.bounded:
-            raise PlanningError(
-                f"Query '{subquery.query}' joins rows however far apart in time they are, so its state "
-                f"would grow for ever. {_bound_to_add(node)}, or accept it with the setting "
-                "allow_unbounded_state=True."
-            )
+        reason = _unbounded(subquery.node)
+        if reason:
+            error = PlanningError(f"Query '{subquery.query}' {reason}, or {_ACCEPT}.")
+            error.query = subquery.query
+            raise error
+
+
+def _unbounded(node: Node) -> str:
+    """Why the state of this part of a query would grow for ever, and what to write; empty if it does not."""
+    if isinstance(getattr(node, "window", None), Everything):
+        return (
+            "aggregates without a window, so its state would grow for ever. Group by a window of the "
+            "ordered attribute"
+        )
+    if isinstance(node, Join) and not node.bounded:
+        return (
+            "joins rows however far apart in time they are, so its state would grow for ever. "
+            f"{_bound_to_add(node)}"
+        )
+    return ""
 
 
 def _bound_to_add(node: Join) -> str:

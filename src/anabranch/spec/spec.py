@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlglot import exp
 
 from anabranch.engine.run import Run
-from anabranch.errors import LanguageError, SettingsError, suggest
+from anabranch.errors import LanguageError, PlanningError, SettingsError, suggest
 from anabranch.language.deep import deeply
 from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, parse
 from anabranch.session import Session
@@ -63,6 +64,22 @@ class Spec:
         _Registrar(session, self.streams, self.queries).register_all()
         return session
 
+    @contextmanager
+    def placing(self) -> Iterator[None]:
+        """Gives errors about the plan of a query the place where the file defines it."""
+        try:
+            yield
+        except PlanningError as error:
+            places = {
+                name: place
+                for definition in self.queries.values()
+                for name, place in definition.names().items()
+            }
+            place = places.get(error.query or "")
+            if place is None:
+                raise
+            raise PlanningError(f"{place}: {error}") from error
+
     def check_sinks(self) -> None:
         """Refuses to run queries whose results would go nowhere; to explain them is another matter."""
         if not self.sinks:
@@ -75,7 +92,8 @@ class Spec:
         """Starts the queries of the file."""
         self.check_sinks()
         options = {key: self.run[key] for key in self.run if key not in ("sites", "cores")}
-        return session.start(sinks=self.sinks, **options)
+        with self.placing():
+            return session.start(sinks=self.sinks, **options)
 
 
 def query_names(queries: Mapping[str, Definition], streams: Mapping[str, Place]) -> dict[str, str]:

@@ -44,7 +44,7 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
         if words.take("ORDERED", "BY"):
             add("ordered", spot, words.name("the column that grows with time"))
         elif words.take("LATENESS"):
-            add("lateness", spot, words.value("lateness").value(int, str))
+            add("lateness", spot, _length(words))
         elif words.take("PARTITIONED BY"):
             add("partitioned_by", spot, words.expressions())
         elif words.take("WITH"):
@@ -63,6 +63,15 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
     if "generator" in given and "schema" in parts:
         raise columns.error("a generated stream has columns of its own: leave the list out.")
     return stream_options(place, {**parts, **given})
+
+
+def _length(words: Statement) -> int | str:
+    """`5`, `'5 seconds'`, or an INTERVAL in any of its spellings."""
+    interval = words.take("INTERVAL")
+    length = words.value("lateness").value(int, str)
+    if interval and str(length).strip().isdigit():
+        return f"{length} {words.name('a unit of time, e.g. SECOND')}"
+    return length  # type: ignore[no-any-return]
 
 
 def _options(words: Statement) -> dict[str, Value]:

@@ -6,4 +6,4 @@
 SELECT srcIP, COUNT(*) AS n FROM tcp GROUP BY srcIP
 
 --fail= This aggregate has no window, so it would never be final
---fail= emit='update' with allow_unbounded_state=True
+--fail= emit='update' with the setting allow_unbounded_state=True

@@ -102,7 +102,8 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
     if not least <= len(arguments) <= len(wanted):
         count = str(least) if least == len(wanted) else f"{least} to {len(wanted)}"
         takes = f"takes {count} argument{'' if count == '1' else 's'}"
-        raise scope.error(f"{name.upper()} {takes}, got {len(parts)}.", tree)
+        rows = " COUNT(*) counts rows." if name == "count" else ""
+        raise scope.error(f"{name.upper()} {takes}, got {len(parts)}.{rows}", tree)
     if len(arguments) == 2:
         return make(arguments[0], _parameter(name, parts[1], scope))
     return make(*arguments)

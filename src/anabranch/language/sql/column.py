@@ -48,6 +48,11 @@ def read_column(tree: exp.Column, scope: Scope) -> Expression:
 
 def _qualified(tree: exp.Column, scope: Scope) -> Expression:
     tables = scope.inputs.tables
+    if tree.table.lower() == "window" and tree.table not in tables:
+        raise scope.error(
+            "the columns of a window are called window_start and window_end here: write one of them.",
+            tree,
+        )
     if not tables:
         raise scope.error(f"write '{tree.name}' without '{tree.table}.': there is one input.", tree)
     if tree.table in scope.inputs.asked:

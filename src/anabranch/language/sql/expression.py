@@ -32,7 +32,7 @@ from anabranch.language.expression import (
 from anabranch.language.kinds import suggest_type
 from anabranch.language.sql.column import STAR, read_column
 from anabranch.language.sql.dialect import Scope, offset_of, parse
-from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function
+from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
 from anabranch.language.sql.precedence import unclear
 from anabranch.language.tree import Pointed
 from anabranch.language.window import duration
@@ -327,6 +327,8 @@ def _function(tree: exp.Expr, scope: Scope) -> Expression:
             parts = [tree.this, tree.args.get("expression")]
         case _:
             name, parts = str(tree.this).lower(), list(tree.expressions)
+            # Before its arguments: CUONT(*) is about a name, not about a star
+            function_named(name, tree, scope)
     arguments = [translate(part, scope) for part in parts if part is not None]
     return apply_function(name, arguments, tree, scope)
 

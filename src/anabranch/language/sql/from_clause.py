@@ -20,7 +20,7 @@ from anabranch.language.builder import Query
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
 from anabranch.language.graph import Join
 from anabranch.language.join import FILTERING, JOINS
-from anabranch.language.matching import comparable, right_names
+from anabranch.language.matching import cast_to_write, comparable, right_names
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.refuse import refuse_input
@@ -223,7 +223,7 @@ class From:
                 f"USING: '{meeting.name}' has no column '{name}'.{known}", column
             )
         ours, theirs = translate(exp.column(name), meeting.before), Column(meeting.names[name])
-        meeting.check((ours, Column(name)), column)
+        meeting.check((ours, Column(name)), column, (str(ours), f"{meeting.name}.{name}"))
         merged: dict[str, Expression] = {"right": theirs, "full": Call("coalesce", (ours, theirs))}
         self.merged[name] = merged.get(kind, ours)
         return ours, Column(name)
@@ -271,26 +271,26 @@ class _Meeting:
         """The two sides of an equality between the inputs before and the new one; None if it is none."""
         if not isinstance(tree, exp.EQ):
             return None
-        sides = [translate(side, self.both) for side in (tree.this, tree.expression)]
+        sides = [(translate(side, self.both), side) for side in (tree.this, tree.expression)]
         left, right = set(self.before.schema), set(self.names.values())
-        for ours, theirs in (sides, sides[::-1]):
+        for (ours, first), (theirs, second) in (sides, sides[::-1]):
             here, there = set(columns_of(ours)), set(columns_of(theirs))
             if here and there and here <= left and there <= right:
                 own: dict[str, Expression] = {new: Column(old) for old, new in self.names.items()}
                 pair = ours, substitute(theirs, own)
-                self.check(pair, tree)
+                self.check(pair, tree, (first.sql(), second.sql()))
                 return pair
         return None
 
-    def check(self, pair: Pair, at: exp.Expr) -> None:
+    def check(self, pair: Pair, at: exp.Expr, written: tuple[str, str]) -> None:
         kinds = (
             self.before.kind(pair[0]),
             type_of(pair[1], self.right, self.before.where),
         )
         if not comparable(*kinds):
             raise self.before.error(
-                f"{pair[0]} is {kinds[0]} and {pair[1]} of '{self.name}' is {kinds[1]}, which are never "
-                "equal: CAST one of them.",
+                f"{pair[0]} is {kinds[0]} and {pair[1]} of '{self.name}' is {kinds[1]}; expected one "
+                f"type. {cast_to_write(*zip(written, kinds, strict=True))}",
                 at,
             )
 

@@ -19,12 +19,9 @@ NAMED_FUNCTIONS = (
 )
 """The scalar functions that a text calls by name; some have other names too."""
 
+_WINDOWS = ("tumble", "hop", "session", "count_window", "window")
 _NOT_HERE = {
-    "tumble": "a window: it belongs into GROUP BY",
-    "hop": "a window: it belongs into GROUP BY",
-    "session": "a window: it belongs into GROUP BY",
-    "count_window": "a window: it belongs into GROUP BY",
-    "window": "a window: it belongs into GROUP BY",
+    **dict.fromkeys(_WINDOWS, "a window: it belongs into GROUP BY"),
     "log": "the natural logarithm in some engines and that to base 10 in others: write LN or LOG10",
     "now": "not the same when an epoch is run again: use the ordered attribute",
     "random": "not the same when an epoch is run again: take bits of a column instead",
@@ -45,6 +42,15 @@ for _name in ("list", "array_agg", "string_agg", "group_concat", "listagg", "col
         "not available, for it would keep all values: use FIRST, LAST or a UserAggregate"
     )
 _NOT_HERE["any_value"] = "not available: use FIRST"
+_NOT_HERE["nvl"] = "called COALESCE here"
+_NOT_HERE["to_date"] = "not available: write CAST(x AS DATE)"
+_NOT_HERE["to_timestamp"] = "not available: write CAST(x AS TIMESTAMP)"
+for _window in ("tumble", "hop", "session"):
+    for _end in ("start", "end"):
+        _NOT_HERE[f"{_window}_{_end}"] = (
+            f"not available: a result with a window has the columns window_start and window_end, so write "
+            f"window_{_end}"
+        )
 for _name in ("current_timestamp", "current_date", "getdate", "today"):
     _NOT_HERE[_name] = _NOT_HERE["now"]
 for _name in ("rand", "uuid", "gen_random_uuid"):
@@ -53,10 +59,8 @@ _RANKS = ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dis
 _NEIGHBOURS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
 
-def apply_function(
-    written: str, arguments: list[Expression], tree: exp.Expr, scope: Scope
-) -> Expression:
-    """The function of that name, applied; `tree` is where it stands."""
+def function_named(written: str, tree: exp.Expr, scope: Scope) -> str:
+    """Our name of a function; one that does not exist here is refused, with what to write."""
     name = ALIASES.get(written, written)
     if aggregate.known_as(name) is not None:
         raise scope.error(
@@ -74,8 +78,16 @@ def apply_function(
             tree,
         )
     if name not in NAMED_FUNCTIONS:
-        known = (*NAMED_FUNCTIONS, *ALIASES, *aggregate.FUNCTIONS)
+        known = (*NAMED_FUNCTIONS, *ALIASES, *aggregate.FUNCTIONS, *_WINDOWS)
         raise scope.error(f"there is no function '{written}'.{suggest(written, known)}", tree)
+    return name
+
+
+def apply_function(
+    written: str, arguments: list[Expression], tree: exp.Expr, scope: Scope
+) -> Expression:
+    """The function of that name, applied; `tree` is where it stands."""
+    name = function_named(written, tree, scope)
     least, most = arity(name)
     if not max(least, 1) <= len(arguments) <= most:
         raise scope.error(f"{written.upper()} {takes(name)}, got {len(arguments)}.", tree)

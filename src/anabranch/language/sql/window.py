@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from sqlglot import exp
 
 from anabranch.language.builder import Query, WindowKey
@@ -9,6 +11,7 @@ from anabranch.language.expression import Column, Literal
 from anabranch.language.graph import told_by
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
+from anabranch.language.window import length_text
 
 WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
 """The window functions of GROUP BY and the most sizes each takes."""
@@ -31,11 +34,15 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
     parts = _in_order(kind, parts, tree, scope)
     sizes = [translate(part, scope) for part in parts]
     values = [size.value for size in sizes if isinstance(size, Literal)]
-    lengths = [value for value in values if isinstance(value, (int, str))]
+    lengths = [
+        length_text(value) if isinstance(value, dt.timedelta) else value
+        for value in values
+        if isinstance(value, (int, str, dt.timedelta))
+    ]
     if not 1 <= len(lengths) <= WINDOWS[kind] or len(lengths) < len(parts):
         raise scope.error(
             f"{kind.upper()} takes the ordered attribute and up to {WINDOWS[kind]} constant "
-            "size(s), e.g. TUMBLE(time, 60), HOP(ts, '1 minute', '10 seconds').", tree,
+            "size(s), e.g. TUMBLE(time, 60), HOP(ts, '1 minute', INTERVAL '10 seconds').", tree,
         )  # fmt: skip
     if kind == "window":
         kind = "hop" if len(lengths) == 2 else "tumble"
