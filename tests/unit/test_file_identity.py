@@ -348,3 +348,70 @@ def test_a_folder_that_cannot_be_looked_into_is_told(
 def test_a_file_by_its_own_path_is_read_whatever_its_name(tmp_path: Path) -> None:
     pl.DataFrame({"time": [1]}).write_csv(tmp_path / "_a.csv")
     assert names(tmp_path / "_a.csv") == ["_a.csv"]
+
+
+# -- patterns ---------------------------------------------------------------------------------------
+
+
+def tree(root: Path, *files: str) -> None:
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        ("in/**/*.csv", ["a.csv", "x/b.csv", "x/y/c.csv"]),
+        ("in/**", ["a.csv", "x/b.csv", "x/d.txt", "x/y/c.csv"]),
+        ("in/**/y/*.csv", ["x/y/c.csv"]),
+        ("in/**/y", ["x/y/c.csv"]),
+        ("in/*/**/*.csv", ["x/b.csv", "x/y/c.csv"]),
+        ("in/**/**/?.csv", ["a.csv", "x/b.csv", "x/y/c.csv"]),
+        ("in/x/**/b.csv", ["b.csv"]),
+        ("*n/**/b.csv", ["in/x/b.csv"]),
+    ],
+)
+def test_two_stars_stand_for_any_number_of_folders(
+    tmp_path: Path, pattern: str, matches: list[str]
+) -> None:
+    tree(tmp_path / "in", "a.csv", "x/b.csv", "x/d.txt", "x/y/c.csv")
+    tree(tmp_path / "in", "_a.csv", "x/.b.csv", "_x/b.csv", "x/_y/y/c.csv")
+    (tmp_path / "in" / "x" / "circle").symlink_to(tmp_path / "in" / "x")
+    assert names(tmp_path / pattern) == matches
+    root = tmp_path / "in" / ("x" if pattern.startswith("in/x/") else "")
+    root = tmp_path if pattern.startswith("*n") else root
+    assert all(would_read(str(tmp_path / pattern), str(root / match)) for match in matches)
+    assert not would_read(str(tmp_path / pattern), str(tmp_path / "in" / "_x" / "b.csv"))
+    assert not would_read(str(tmp_path / "in/**/*.csv"), str(tmp_path / "in" / "x" / "d.txt"))
+
+
+def test_a_stream_of_all_folders_reads_each_file_once(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    for number, folder in enumerate(("", "x", "x/y")):
+        (stage.input / folder).mkdir(exist_ok=True)
+        file = stage.write(number)
+        file.rename(stage.input / folder / file.name)
+    stage.finish(stage.session(path=f"{stage.input}/**/*.parquet"))
+    assert stage.results() == expected(stage, 0, 1, 2)
+
+
+def test_hidden_folders_below_two_stars_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"'_x' in .* is about names that begin with"):
+        Session.in_process().stream(
+            "s", path=f"{tmp_path}/**/_x/*.csv", ordered="time", format="csv", schema=SCHEMA
+        )
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_file_with_brackets_in_its_name_is_taken_literally(tmp_path: Path, given: bool) -> None:
+    stage = Stage(tmp_path)
+    for name in ("a[1].parquet", "a1.parquet"):
+        stage.write(name == "a1.parquet").rename(stage.input / name)
+    session = Session.in_process(2)
+    schema = SCHEMA if given else None
+    session.stream("rows", path=stage.input / "a[1].parquet", ordered="time", schema=schema)
+    session.query("q", "SELECT * FROM rows")
+    run = session.start(sinks={"q": "memory"})
+    assert run.await_termination(30)
+    assert run.results("q").sort("time", "k").equals(sample(0).sort("time", "k"))

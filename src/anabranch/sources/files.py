@@ -6,7 +6,6 @@ in `listing.py`, which of them were taken in `file_reader.py`.
 
 from __future__ import annotations
 
-import glob
 import itertools
 import os
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from anabranch.errors import SourceError
 from anabranch.sources.base import Limits, ReadContext, Sample
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
-from anabranch.sources.listing import ListedFile, hidden_part, list_files
+from anabranch.sources.listing import ListedFile, hidden_part, is_pattern, list_files
 from anabranch.sources.pieces import FilePiece
 
 MIN_PIECE_ROWS = 65_536
@@ -135,14 +134,14 @@ def file_source(
             f"Stream '{stream}': there is no file format '{format}'. Existing: {', '.join(FORMATS)}."
         )
     path = os.path.abspath(path)
-    hidden = hidden_part(path)
+    hidden = hidden_part(path) if is_pattern(path) else None
     if hidden is not None:
         raise SourceError(
             f"Stream '{stream}': '{hidden}' in '{path}' is about names that begin with '_' or '.', which "
             "are passed over, being those of files that are still written. Give the files other names."
         )
     files = [file.path for file in list_files(path).files]
-    if not files and schema is None and not glob.has_magic(path) and not os.path.exists(path):
+    if not files and schema is None and not is_pattern(path) and not os.path.exists(path):
         raise SourceError(
             f"Stream '{stream}': there is no file or folder '{path}'. Mend the path, or give format= and "
             "schema= to wait for its first file."

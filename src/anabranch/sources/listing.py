@@ -1,6 +1,8 @@
 """Which files a path stands for, and what each is known by: a folder, a file, or a glob pattern.
 
-Names that begin with `_` or `.` are still being written: folders and patterns pass over them. A file is known
+What exists is taken for what it is, whatever its name; only other paths with `*`, `?` or `[` are patterns. `**`
+stands for any number of folders. A folder that fits a pattern is looked into. Names that begin with `_` or `.`
+are still being written: folders and patterns pass over them. A file is known
 by its name below the root of the path, so that the folder may be moved or reached through a link; a link is
 known by what it points to as well, so that nothing is read twice under two names.
 """
@@ -18,6 +20,7 @@ from pathlib import Path
 from anabranch.errors import SourceError
 
 HIDDEN = ("_", ".")
+ANY_FOLDERS = "**"
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,17 @@ class Listing:
 
 def list_files(path: str) -> Listing:
     """All files of a path; raises SourceError where a folder cannot be looked into."""
-    if glob.has_magic(path) and not os.path.isdir(path):
+    if is_pattern(path):
         root = fixed_part(path)
-        matches = [match for match in glob.glob(path) if not _is_hidden_match(path, match)]
-        found = [file for match in matches for file in _below(match)]
+        # Not `glob` for `**`: it follows links in circles, and shows what is in a folder beside the folder
+        shallow, deep = _cut_at_any_folders(path)
+        matches = [match for match in glob.glob(shallow) if not _is_hidden_match(shallow, match)]
+        found = [
+            (file, real)
+            for match in matches
+            for file, real in _below(match)
+            if not deep or _fits(deep, Path(file).relative_to(match).parts)
+        ]
     else:
         root = path if os.path.isdir(path) or not os.path.lexists(path) else os.path.dirname(path)
         found = list(_below(path))
@@ -122,6 +132,37 @@ def _name(root: str, real: str) -> str:
     return real.removeprefix(os.path.join(root, ""))
 
 
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for the names that fit it: nothing is called so itself."""
+    return glob.has_magic(path) and not os.path.lexists(path)
+
+
+def _cut_at_any_folders(pattern: str) -> tuple[str, tuple[str, ...]]:
+    """A pattern up to its first `**`, and the parts from there on."""
+    parts = Path(pattern).parts
+    first = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
+    return str(Path(*parts[:first])), parts[first:]
+
+
+def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Whether a file of these names, or a folder that it is in, fits the parts of a pattern."""
+    if parts and parts[-1] == ANY_FOLDERS:
+        parts = (*parts, "*")
+    reached = {0}  # how many parts the names so far may have fitted
+    for name in names:
+        ahead = set[int]()
+        for at in reached:
+            while at < len(parts) and parts[at] == ANY_FOLDERS:
+                ahead.add(at)
+                at += 1
+            if at < len(parts) and fnmatch.fnmatchcase(name, parts[at]):
+                ahead.add(at + 1)
+        if len(parts) in ahead:
+            return True
+        reached = ahead
+    return False
+
+
 def fixed_part(pattern: str) -> str:
     """The folder of a pattern before anything in it may vary."""
     parts = Path(pattern).parts
@@ -131,7 +172,8 @@ def fixed_part(pattern: str) -> str:
 
 def hidden_part(pattern: str) -> str | None:
     """The part of a pattern that only names match which are passed over, if it has one."""
-    varying = (part for part in Path(pattern).parts if glob.has_magic(part))
+    shallow, deep = _cut_at_any_folders(pattern)
+    varying = (*(part for part in Path(shallow).parts if glob.has_magic(part)), *deep)
     return next((part for part in varying if part.startswith(HIDDEN)), None)
 
 
@@ -143,7 +185,7 @@ def _is_hidden_match(pattern: str, match: str) -> bool:
 def would_read(path: str, file: str) -> bool:
     """Whether a file would be read by a stream of this path, were there one."""
     real = Path(os.path.realpath(file))
-    if not glob.has_magic(path) or os.path.isdir(path):
+    if not is_pattern(path):
         root = Path(os.path.realpath(path))
         return real.is_relative_to(root) and not _hidden(real.relative_to(root).parts)
     root = Path(os.path.realpath(fixed_part(path)))
@@ -151,8 +193,7 @@ def would_read(path: str, file: str) -> bool:
         return False
     names = real.relative_to(root).parts
     parts = Path(path).relative_to(fixed_part(path)).parts
-    matches = all(fnmatch.fnmatchcase(name, part) for name, part in zip(names, parts, strict=False))
-    return len(names) >= len(parts) and matches and not _hidden(names)
+    return _fits(parts, names) and not _hidden(names)
 
 
 def _hidden(names: tuple[str, ...]) -> bool:
