@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -248,6 +249,7 @@ def test_a_path_that_is_no_file_is_refused_when_it_is_registered(
 
 TRUNCATING = """
 import sys
+from collections.abc import Callable
 import pyarrow as pa, pyarrow.parquet as pq
 import polars as pl
 from anabranch.sources.formats import read_file
@@ -415,3 +417,60 @@ def test_a_file_with_brackets_in_its_name_is_taken_literally(tmp_path: Path, giv
     run = session.start(sinks={"q": "memory"})
     assert run.await_termination(30)
     assert run.results("q").sort("time", "k").equals(sample(0).sort("time", "k"))
+
+
+# -- files that change ------------------------------------------------------------------------------
+
+
+def replace_at_first_epoch(stage: Stage, rows: pl.DataFrame) -> Callable[[str, int], None]:
+    """Puts another file in the place of file 0 after it was polled, with the time that it had."""
+
+    def step(name: str, epoch: int) -> None:
+        if (name, epoch) == ("begin", 0):
+            file = stage.path(0)
+            before = file.stat()
+            rows.write_parquet(stage.input / "_new", row_group_size=10)
+            os.utime(stage.input / "_new", ns=(before.st_mtime_ns, before.st_mtime_ns))
+            (stage.input / "_new").rename(file)
+
+    return step
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_file_replaced_between_poll_and_read_is_refused(tmp_path: Path, frozen: bool) -> None:
+    """Its row groups were counted in the file that was there before."""
+    stage = Stage(tmp_path)
+    stage.write(0, sample(0).head(3))
+    step = replace_at_first_epoch(stage, sample(0))
+    trigger = "available-now" if frozen else "continuous"
+    message = stage.refused(SourceError, on_step=step, trigger=trigger)
+    assert f"file '{stage.path(0)}': was changed while it was read" in message
+    stage.finish()
+    assert stage.results() == expected(stage, 0), "what was refused is not counted as read"
+
+
+def test_a_file_replaced_between_poll_and_read_goes_to_the_dead_letters(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.write(0, sample(0).head(3))
+    stage.write(1)
+    step = replace_at_first_epoch(stage, sample(0))
+    session = stage.session(on_bad="dead-letter")
+    run = stage.finish(session, on_step=step, dead_letter=stage.dead)
+    assert stage.results() == expected(stage, 1)
+    assert source_metrics(run)["badFilesTotal"] == 1
+    (copy,) = stage.dead.rglob("*.parquet")
+    assert pl.read_parquet(copy).equals(sample(0))
+
+
+def test_a_file_mended_before_its_poll_is_read_as_it_is_then(tmp_path: Path) -> None:
+    """A run over what is there lists files once, at its start."""
+    stage = Stage(tmp_path)
+    stage.write(0)
+    stage.write(1, sample(1).head(3))
+
+    def step(name: str, epoch: int) -> None:
+        if (name, epoch) == ("begin", 0):
+            stage.write(1)
+
+    stage.finish(on_step=step)
+    assert stage.results() == expected(stage, 0, 1)

@@ -66,7 +66,9 @@ class FileReader:
         pieces: list[FilePiece] = []
         taken: list[ListedFile] = []
         size = rows = 0
-        for file in waiting[: limits.files]:
+        for listed_file in waiting[: limits.files]:
+            # A listing that is frozen may be hours old; what counts is the file that is cut into pieces
+            file = listed_file.renewed()
             cut, count = self._source.cut(file, ordinal + len(taken), limits.pieces)
             if taken and (size + file.size > limits.bytes or rows + count > limits.rows):
                 break

@@ -99,8 +99,9 @@ class FileSource:
         """A file as pieces for several tasks, and its rows as far as they are known."""
         lane = self.lane_of(file) if self.lanes else None
         whole = FilePiece(
-            self.stream, file.path, self.format, self.schema, ordinal, max(file.size, 1), lane=lane
-        )
+            self.stream, file.path, self.format, self.schema, ordinal, max(file.size, 1), lane=lane,
+            version=file.version if file.regular else None,
+        )  # fmt: skip
         if self.format != "parquet" or not file.regular:
             return [whole], 0
         try:
@@ -115,7 +116,7 @@ class FileSource:
             FilePiece(
                 self.stream, file.path, self.format, self.schema, ordinal,
                 max(1, file.size * sum(rows[start:end]) // max(1, sum(rows))),
-                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane,
+                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane, version=file.version,
             )
             for start, end in itertools.pairwise(cuts)
         ], sum(rows)  # fmt: skip

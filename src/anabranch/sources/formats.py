@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
+from anabranch.sources.listing import Version, version_of
 from anabranch.sources.salvage import Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import CSV_NULLS, read_csv, read_json, require_names
 
@@ -35,15 +36,19 @@ _FAULTS = (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError)
 
 def read_file(
     stream: str, path: str, format: str, schema: pl.Schema, columns: Sequence[str],
-    row_groups: Sequence[int] | None, salvage: bool,
+    row_groups: Sequence[int] | None, salvage: bool, version: Version | None = None,
 ) -> Reading:  # fmt: skip
-    """The file's rows in these columns of the schema, or what is wrong with it."""
+    """The file's rows in these columns of the schema, or what is wrong with it.
+
+    With a version, only if the file is still what it was then.
+    """
     where = f"Stream '{stream}', file '{path}'"
     try:
-        version = _version(path, where)
-        reading = _read(stream, path, where, format, schema, columns, row_groups, salvage)
-        if not os.path.exists(path) or _version(path, where) == version:
-            return reading
+        before = _version(path, where)
+        if version in (None, before):
+            reading = _read(stream, path, where, format, schema, columns, row_groups, salvage)
+            if not os.path.exists(path) or _version(path, where) == before:
+                return reading
         fault = (
             f"{where}: was changed while it was read. Files must be complete when they appear: write "
             "them under a name that begins with '_' and rename them"
@@ -80,14 +85,14 @@ def _read(
     return Reading(None, [Bad(stream, path, fault)])
 
 
-def _version(path: str, where: str) -> tuple[int, int]:
-    """Size and time of the last change; raises SourceError for what would never end, or is no file."""
+def _version(path: str, where: str) -> Version:
+    """The version of a file; raises SourceError for what would never end, or is no file."""
     entry = os.stat(path)
     if not stat.S_ISREG(entry.st_mode):
         kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
         kind = kinds.get(stat.S_IFMT(entry.st_mode), "a device")
         raise SourceError(f"{where}: expected a file, but it is {kind}")
-    return entry.st_size, entry.st_mtime_ns
+    return version_of(entry)
 
 
 def infer_schema(path: str, format: str) -> pl.Schema:

@@ -1,10 +1,10 @@
 """Which files a path stands for, and what each is known by: a folder, a file, or a glob pattern.
 
-What exists is taken for what it is, whatever its name; only other paths with `*`, `?` or `[` are patterns. `**`
-stands for any number of folders. A folder that fits a pattern is looked into. Names that begin with `_` or `.`
-are still being written: folders and patterns pass over them. A file is known
-by its name below the root of the path, so that the folder may be moved or reached through a link; a link is
-known by what it points to as well, so that nothing is read twice under two names.
+What exists is taken for what it is, whatever its name; only other paths with `*`, `?` or `[` are patterns.
+`**` stands for any number of folders, and a folder that fits a pattern is looked into. Names that begin with
+`_` or `.` are still being written: folders and patterns pass over them. A file is known by its name below the
+root of the path, so that the folder may be moved or reached through a link; a link is known by what it points
+to as well, so that nothing is read twice under two names.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from anabranch.errors import SourceError
 
 HIDDEN = ("_", ".")
 ANY_FOLDERS = "**"
+Version = tuple[int, int, int]
+"""The size of a file, the time of its contents and that of its last change."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,24 @@ class ListedFile:
     size: int
     regular: bool
     """Whether it can be read like a file; reading what is none says what is wrong with it."""
+    changed: int
+    """When anything of it has changed, its name too: unlike the time of its contents, nobody can set it."""
 
     @property
     def name(self) -> str:
         return self.names[0]
+
+    @property
+    def version(self) -> Version:
+        return self.size, self.modified, self.changed
+
+    def renewed(self) -> ListedFile:
+        """The file as it is now; as it was, if it cannot be looked at: whoever reads it says why."""
+        try:
+            entry = os.stat(self.path)
+        except OSError:
+            return self
+        return _listed(self.path, self.names, entry)
 
 
 @dataclass(frozen=True)
@@ -121,10 +137,19 @@ def _listing(folder: str, found: list[tuple[str, str]]) -> Listing:
             continue  # gone since it was listed, or a link to what is not there yet
         except OSError:
             entry = os.lstat(path)  # what is wrong with it is said when it is read
-        regular = stat.S_ISREG(entry.st_mode)
         names = (name,) if name == target else (name, target)
-        files[target] = ListedFile(path, names, entry.st_mtime_ns, entry.st_size, regular)
+        files[target] = _listed(path, names, entry)
     return Listing(root, sorted(files.values(), key=lambda file: file.name))
+
+
+def _listed(path: str, names: tuple[str, ...], entry: os.stat_result) -> ListedFile:
+    size, modified, changed = version_of(entry)
+    return ListedFile(path, names, modified, size, stat.S_ISREG(entry.st_mode), changed)
+
+
+def version_of(entry: os.stat_result) -> Version:
+    """What differs as soon as a file is written to or another one is put in its place."""
+    return entry.st_size, entry.st_mtime_ns, entry.st_ctime_ns
 
 
 def _name(root: str, real: str) -> str:

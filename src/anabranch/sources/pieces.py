@@ -11,6 +11,7 @@ import polars as pl
 from anabranch.errors import StateError
 from anabranch.sources.base import Reading
 from anabranch.sources.formats import read_file
+from anabranch.sources.listing import Version
 from anabranch.state.checksum import Damaged, check_file
 
 
@@ -31,6 +32,8 @@ class FilePiece:
     lane: str | None = None
     checksum: int | None = None
     """Of the file, where it is one of the checkpoint."""
+    version: Version | None = None
+    """What the file was when it was cut into pieces; another one in its place has other row groups."""
 
     @property
     def weight(self) -> int:
@@ -44,8 +47,9 @@ class FilePiece:
         if self.checksum is not None:
             self._check(self.checksum)
         reading = read_file(
-            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage
-        )
+            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage,
+            self.version,
+        )  # fmt: skip
         reading.first_row = self.first_row
         if self.partial and self.row_groups:
             part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
