@@ -201,7 +201,7 @@ class Stage:
         offset = self.manifest().streams["rows"].offset
         older = [
             name
-            for log in offset["logs"]
+            for log, _ in offset["logs"]
             for name in json.loads((self.checkpoint / log).read_bytes())["files"]
         ]
         return [Path(name).name for name in (*older, *offset["recent"])]

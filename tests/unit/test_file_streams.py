@@ -64,6 +64,47 @@ def test_more_files_than_the_manifest_names(
     assert stage.manifest().streams["rows"].rows == 40 * len(frames)
 
 
+def test_a_list_of_read_files_copied_over_another_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are whole; but what the other one listed would be read again."""
+    monkeypatch.setattr(file_reader, "RECENT", 2)
+    stage = Stage(tmp_path)
+    for number in range(6):
+        stage.write(number)
+    stage.run()
+    first, second = sorted((stage.checkpoint / "sources").iterdir())
+    content = second.read_bytes()
+    second.write_bytes(first.read_bytes())
+    message = stage.refused(StateError)
+    assert f"'{second}', cannot be read: it is whole, but not the file that the manifest" in message
+    second.write_bytes(content)
+    stage.finish()
+    assert stage.results() == stage.expected(*(sample(number) for number in range(6)))
+
+
+def test_lists_of_read_files_that_no_epoch_names_are_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An epoch writes its list before it begins; it may fail, again and again."""
+    monkeypatch.setattr(file_reader, "RECENT", 2)
+    stage = Stage(tmp_path)
+    for number in range(3):
+        stage.write(number)
+    stage.run()
+    for number in range(3, 6):
+        stage.write(number, "broken" if number == 5 else None)
+    for _ in range(3):
+        stage.refused(SourceError)
+    stage.write(5)
+    stage.run()
+    logs = {name for name, _ in stage.manifest().streams["rows"].offset["logs"]}
+    lists = (stage.checkpoint / "sources").iterdir()
+    assert {f"sources/{path.name}" for path in lists} == logs
+    stage.finish()
+    assert stage.results() == stage.expected(*(sample(number) for number in range(6)))
+
+
 def test_a_thousand_small_files_in_one_epoch(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "csv", settings={"max_files_per_epoch": 10_000})
     frames = []

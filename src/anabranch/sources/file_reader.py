@@ -1,7 +1,7 @@
 """Which files of a stream one run has taken, and what the checkpoint says of them.
 
-The newest names stand in the manifest, older ones in log files beside it, so that an epoch writes only
-what it added. Names are those below the stream's folder. Should that be another folder than before, it
+The newest names stand in the manifest, older ones in log files beside it, which it names with their
+checksums, so that an epoch writes only what it added. Names are those below the stream's folder. Should that be another folder than before, it
 must be the same one moved: the file that was read last is in it as it was. Else files already read could
 not be told from new ones, and the change is refused.
 """
@@ -31,15 +31,16 @@ class FileReader:
         self._source = source
         self._place = context.place
         self._offset: dict[str, Any] = context.offset or {"logs": [], "recent": []}
-        self._seen = {name for log in self._offset["logs"] for name in self._read_log(log)}
+        self._seen = {name for log in self._offset["logs"] for name in self._read_log(*log)}
         self._seen.update(self._offset["recent"])
         self._taking: list[ListedFile] = []
         # Another folder is refused right away
         files = self._list() if context.available_now or context.offset else None
         self._frozen = files if context.available_now else None
 
-    def _read_log(self, name: str) -> list[str]:
-        return list(read_sealed(self._place, name, "The list of files already read")["files"])
+    def _read_log(self, name: str, checksum: int) -> list[str]:
+        what = "The list of files already read"
+        return list(read_sealed(self._place, name, what, checksum)["files"])
 
     def _list(self) -> list[ListedFile]:
         """The files there are, in the order in which they are to be taken."""
@@ -100,8 +101,7 @@ class FileReader:
         if len(recent) > RECENT:
             # Another run that was taken for dead may write one with this ordinal, too
             log = f"sources/{self._source.stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
-            write_sealed(self._place, log, {"files": recent}, fsync=True)
-            logs.append(log)
+            logs.append((log, write_sealed(self._place, log, {"files": recent}, fsync=True)))
             recent = []
         self._taking = taken
         last = taken[-1]

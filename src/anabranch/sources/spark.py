@@ -25,7 +25,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from anabranch.errors import SettingsError, SourceError
+from anabranch.errors import SettingsError, SourceError, StateError
 from anabranch.sources.base import Limits, Offer, ReadContext, Sample
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.checksum import Summing
@@ -131,7 +131,8 @@ class DataFrameReader:
         write = _writer(str(waiting), self._fsync, self._private)
         written = batch.mapInArrow(write, "file string, rows long, checksum long").collect()
         files = sorted((row["file"], row["rows"], row["checksum"]) for row in written)
-        write_sealed(Place(waiting, self._private), INDEX, {"files": files}, self._fsync)
+        index = {"batch": number, "files": files}
+        write_sealed(Place(waiting, self._private), INDEX, index, self._fsync)
         os.replace(waiting, place)
         if self._fsync:
             # Spark takes the batch for done once this returns, and will not bring it again
@@ -151,7 +152,13 @@ class DataFrameReader:
             )
         for number in landed:
             place = self._batch(number)
-            files = read_sealed(Place(place), INDEX, "The list of what has landed")["files"]
+            index = read_sealed(Place(place), INDEX, "The list of what has landed")
+            if index["batch"] != number:
+                raise StateError(
+                    f"Stream '{self.stream}': '{place}' holds batch {index['batch']}. Was it renamed or "
+                    "copied? Restore the folder together with the checkpoint, or start with a new one."
+                )
+            files = index["files"]
             count = sum(length for _, length, _ in files)
             if last is not None and rows + count > limits.rows:
                 break

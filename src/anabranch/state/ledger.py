@@ -35,7 +35,7 @@ class Ledger:
         self._last = -1
         """The number of the entry that this run goes on from."""
         self._files: dict[str, set[str]] = {}
-        """The state files of each entry."""
+        """The files that each entry needs."""
 
     def latest(self) -> Manifest | None:
         """The newest entry, from which this run goes on."""
@@ -94,7 +94,7 @@ class Ledger:
         )
 
     def clear(self, keep: int) -> int:
-        """Deletes entries beyond the newest `keep`, and state files that only they named."""
+        """Deletes entries beyond the newest `keep`, and files that only they named."""
         names = self._names()
         if not names or names[-1] != _name(self._last):
             raise self._lost()
@@ -109,11 +109,14 @@ class Ledger:
         return removed
 
     def sweep(self) -> int:
-        """Deletes half-written files and state that no entry names: what a crash left behind."""
+        """Deletes half-written files, and state and lists of read files that no entry names.
+
+        A crash has left them behind, or an epoch that failed.
+        """
         # What is there is listed before the look at the lead: a run that claims the checkpoint after
         # that writes nothing that is in the lists
         unfinished = self._place.unfinished()
-        found = self._place.names("state", ".arrow")
+        found = [*self._place.names("state", ".arrow"), *self._place.names("sources", ".json")]
         names = self._names()
         if names and names[-1] != _name(self._last):
             return 0

@@ -37,6 +37,8 @@ class StreamRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is remembered of one stream."""
 
     offset: Any = None
+    """Where a run goes on reading, as its source tells it. Files of the checkpoint that it needs stand under
+    `logs`, each with its checksum."""
     newest: int | None = None
     rows: int = 0
     epochs: int = 0
@@ -163,9 +165,14 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return {name: record.holds for name, record in self.exchanges.items() if record.holds}
 
     def files(self) -> set[str]:
-        """The segment files this manifest needs."""
+        """The files of the checkpoint that this manifest needs."""
         segments = {ref.file for record in self.subqueries.values() for ref in record.segments}
-        return segments | {ref.file for ref in self.held}
+        logs = {log for record in self.streams.values() for log in _logs(record.offset)}
+        return segments | logs | {ref.file for ref in self.held}
+
+
+def _logs(offset: Any) -> list[str]:
+    return [name for name, _ in offset.get("logs", ())] if isinstance(offset, dict) else []
 
 
 def encode(manifest: Manifest) -> bytes:

@@ -15,6 +15,7 @@ import contextlib
 import fcntl
 import json
 import os
+import zlib
 from typing import Any
 
 from anabranch.errors import StateError
@@ -67,22 +68,31 @@ def read_latest(place: Place) -> Manifest | None:
     return newest if newest and newest.epoch >= 0 else None
 
 
-def write_sealed(place: Place, name: str, contents: dict[str, Any], fsync: bool) -> None:
-    """Writes a small JSON file with its checksum so that a reader sees all of it or nothing."""
+def write_sealed(place: Place, name: str, contents: dict[str, Any], fsync: bool) -> int:
+    """Writes a small JSON file with its checksum so that a reader sees all of it or nothing.
+
+    Its checksum, for whoever names the file: one that was copied over it is whole, too.
+    """
+    data = seal(json.dumps(contents).encode())
     try:
         with place.writing(name, fsync) as path:
-            path.write_bytes(seal(json.dumps(contents).encode()))
+            path.write_bytes(data)
     except OSError as error:
         raise StateError(
             f"Cannot write '{place}/{name}': {error.strerror or error}. The epoch is not counted; "
             "free space or mend the folder and start again."
         ) from error
+    return zlib.crc32(data)
 
 
-def read_sealed(place: Place, name: str, what: str) -> dict[str, Any]:
-    """What `write_sealed` wrote; StateError if it is gone or damaged."""
+def read_sealed(place: Place, name: str, what: str, checksum: int | None = None) -> dict[str, Any]:
+    """What `write_sealed` wrote; StateError if it is gone, damaged or, by its checksum, another file."""
     try:
-        return dict(json.loads(unseal(place.read(name))))
+        data = place.read(name)
+        contents = dict(json.loads(unseal(data)))
+        if checksum not in (None, zlib.crc32(data)):
+            raise Damaged("it is whole, but not the file that the manifest names")
+        return contents
     except (OSError, ValueError, Damaged) as error:
         raise StateError(
             f"{what}, '{place}/{name}', cannot be read: {error}. Restore it from a copy, or start with "
