@@ -60,7 +60,7 @@ from anabranch.sources.make import (
     find_ordered,
     make_generator,
     read_schema,
-    require_types,
+    require_columns,
 )
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace, place
@@ -197,7 +197,7 @@ class Session:
             made = cast(Source, source)
         for reserved in (column for column in made.schema if column.startswith("__")):
             raise SourceError(f"Stream '{name}': the column name '{reserved}' is reserved (`__`).")
-        require_types(name, made.schema)
+        require_columns(name, made.schema)
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
         allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0

@@ -6,7 +6,9 @@ leave nothing of epoch 2, and give exactly the right result once the file is men
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +19,7 @@ import pytest
 from anabranch import Session, col, count, tumble
 from anabranch.errors import LanguageError, PlanningError, SourceError
 from anabranch.sinks.files import FileSink
-from helpers import FORMATS, SCHEMA, Stage, plain, read_results, sample
+from helpers import FORMATS, SCHEMA, Stage, plain, read_results, sample, source_metrics
 
 GOOD = [sample(number) for number in range(4)]
 
@@ -100,13 +102,21 @@ def test_what_fits_into_a_float(tmp_path: Path, format: str, kind: type[pl.DataT
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])
-@pytest.mark.parametrize(("unit", "fits"), [("ms", True), ("us", True), ("ns", False)])
-def test_which_timestamps_fit(tmp_path: Path, format: str, unit: str, fits: bool) -> None:
-    """Stored as microseconds: milliseconds fit, nanoseconds would lose something."""
+@pytest.mark.parametrize(
+    ("unit", "more", "fits"),
+    [("ms", 0, True), ("us", 0, True), ("ns", 0, True), ("ns", 1000, True), ("ns", 1, False)],
+)
+def test_which_timestamps_fit(
+    tmp_path: Path, format: str, unit: str, more: int, fits: bool
+) -> None:
+    """Stored as microseconds: milliseconds fit, nanoseconds if they are whole microseconds."""
     stage = Stage(tmp_path, format)
     for number in range(2):
         seconds = pl.from_epoch("time", time_unit="s").dt.cast_time_unit(unit)  # type: ignore[arg-type]
-        stage.write(number, sample(number).with_columns(time=seconds))
+        moved = (seconds.to_physical() + more * (pl.int_range(pl.len()) == 3)).cast(
+            pl.Datetime(unit)  # type: ignore[arg-type]
+        )
+        stage.write(number, sample(number).with_columns(time=moved))
     session = Session.in_process(settings={"fsync": False})
     schema = {"time": "timestamp", "k": "string", "v": "int64"}
     rows = session.stream("rows", path=stage.input, format=format, schema=schema, ordered="time")
@@ -116,8 +126,82 @@ def test_which_timestamps_fit(tmp_path: Path, format: str, unit: str, fits: bool
         assert run.results("n")["n"].to_list() == [40, 40]
     else:
         message = stage.refused(SourceError, session, sinks={"n": "memory"})
-        assert "column 'time' has the wrong type: expected Datetime(time_unit='us'" in message
-        assert "the file has Datetime(time_unit='ns'" in message
+        assert str(stage.path(0)) in message
+        assert "column 'time' has 1 times that are no whole microseconds, as 1970-01-01" in message
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_the_advice_for_times_in_nanoseconds_works(tmp_path: Path, zone: str | None) -> None:
+    times = pl.Series("t", [dt.datetime(2026, 1, 1)], dtype=pl.Datetime("ns", zone))
+    pl.DataFrame([times]).write_parquet(tmp_path / "a.parquet")
+    advised = pl.Schema({"t": pl.Datetime("us", zone)})
+    words = "pl.Datetime\\('us', 'Europe/Berlin'\\)" if zone else 'give schema= with "timestamp"'
+    session = Session.in_process()
+    with pytest.raises(LanguageError, match=words):
+        session.stream("s", path=tmp_path, ordered="t")
+    given = advised if zone else {"t": "timestamp"}
+    session.stream("s", path=tmp_path, ordered="t", schema=given)
+    session.query("q", "SELECT t FROM s")
+    run = session.start(sinks={"q": "memory"})
+    assert run.await_termination(30)
+    assert run.results("q")["t"].equals(times.cast(advised["t"]))
+
+
+@pytest.mark.parametrize("name", ["", "*", "^a.*$"])
+def test_a_column_that_queries_cannot_name_is_refused(tmp_path: Path, name: str) -> None:
+    pl.DataFrame({"t": [1], name: [2]}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(SourceError) as caught:
+        Session.in_process().stream("s", path=tmp_path, ordered="t")
+    assert f"a column is called '{name}', which queries cannot name" in str(caught.value)
+    session = Session.in_process()
+    session.stream("s", path=tmp_path, ordered="t", schema={"t": "int64"})
+    session.query("q", "SELECT t FROM s")
+    run = session.start(sinks={"q": "memory"})
+    assert run.await_termination(30)
+    assert run.results("q").rows() == [(1,)]
+
+
+@pytest.mark.parametrize("on_bad", ["stop", "dead-letter"])
+def test_a_column_that_a_file_has_twice_is_refused(tmp_path: Path, on_bad: str) -> None:
+    stage = Stage(tmp_path, "csv")
+    stage.write(0, "time,k,v,v\n1,a,2,3\n")
+    session = stage.session(on_bad=on_bad)
+    if on_bad == "stop":
+        message = stage.refused(SourceError, session)
+        assert f"file '{stage.path(0)}': 2 columns are called 'v'" in message
+    else:
+        run = stage.finish(session, dead_letter=stage.dead)
+        assert source_metrics(run)["badFilesTotal"] == 1
+    stage.write(1, "time,k,other,v,other\n1,a,2,3,4\n")
+    if on_bad == "stop":
+        stage.path(0).unlink()
+        stage.finish()
+        assert len(stage.results()) == 1, "what the stream has no use for may be there twice"
+
+
+@pytest.mark.parametrize("format", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("kind", "number"), [("float64", "1e999"), ("float64", "-1e999"), ("float32", "1e39")]
+)
+def test_numbers_beyond_all_floats_are_bad_in_every_text_format(
+    tmp_path: Path, format: str, kind: str, number: str
+) -> None:
+    infinity = "Infinity"
+    lines = [(1, number), (2, infinity), (3, f"-{infinity}"), (4, "1.5")]
+    if format == "csv":
+        content = "t,v\n" + "".join(f"{t},{v}\n" for t, v in lines)
+    else:
+        content = "".join(f'{{"t": {t}, "v": {v}}}\n' for t, v in lines)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"a.{format}").write_text(content)
+    session = Session.in_process()
+    schema = {"t": "int64", "v": kind}
+    session.stream("s", path=tmp_path / "in", schema=schema, ordered="t", on_bad="dead-letter")
+    session.query("q", "SELECT t, v FROM s")
+    run = session.start(sinks={"q": "memory"}, dead_letter=tmp_path / "dead")
+    assert run.await_termination(30)
+    assert run.results("q").rows() == [(2, math.inf), (3, -math.inf), (4, 1.5)]
+    assert source_metrics(run)["badRowsTotal"] == 1
 
 
 @pytest.mark.parametrize("format", ["parquet", "arrow"])

@@ -111,7 +111,7 @@ def _take(
         if bad.lines:
             seen.bad_rows += bad.rows
         else:
-            seen.bad_files.append(bad.file)
+            seen.bad_files.append(piece.label)
         _letters(orders, stream).keep_bad(bad)
     rows = reading.rows
     if rows is None or rows.height == 0:

@@ -21,9 +21,12 @@ import polars as pl
 from anabranch.errors import RunError
 from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, reveal, visible_epoch
 from anabranch.sources.base import Bad
+from anabranch.sources.listing import shown
 from anabranch.state.folders import make_file, make_folder
 
 KINDS = ("bad", "late")
+LONGEST_NAME = 150
+"""Bytes of a file's own name in that of its copy: file systems take 255 in all."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,14 @@ class Letters:
             return
         place = self._place(self.folder, "bad")
         # Several pieces of one file may meet the same fault: the name makes its copies one
-        tag = hashlib.sha256(bad.file.encode()).hexdigest()[:12]
-        name = f"{tag}-{os.path.basename(bad.file)}"
-        record = {"stream": self.stream, "file": bad.file, "reason": bad.reason, "lines": bad.rows}
+        tag = hashlib.sha256(os.fsencode(bad.file)).hexdigest()[:12]
+        name = f"{tag}-{_short(os.path.basename(shown(bad.file)))}"
+        record = {
+            "stream": self.stream,
+            "file": shown(bad.file),
+            "reason": bad.reason,
+            "lines": bad.rows,
+        }
         if bad.part:
             record["part"] = f"{bad.part} of the file; the rest of it was read"
         note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
@@ -74,6 +82,14 @@ class Letters:
 
     def _place(self, folder: str, kind: str) -> Path:
         return Path(folder) / kind / self.stream / hidden_epoch(self.epoch, self.attempt)
+
+
+def _short(name: str) -> str:
+    """A name that leaves room for what stands around it; the reason has the whole of it."""
+    if len(name.encode()) <= LONGEST_NAME:
+        return name
+    ending = Path(name).suffix[-8:]
+    return name.encode()[:LONGEST_NAME].decode("utf-8", "ignore") + ending
 
 
 def _write(path: Path, text: str, private: bool) -> None:

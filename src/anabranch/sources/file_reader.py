@@ -1,9 +1,9 @@
 """Which files of a stream one run has taken, and what the checkpoint says of them.
 
 The newest names stand in the manifest, older ones in log files beside it, which it names with their
-checksums, so that an epoch writes only what it added. Names are those below the stream's folder. Should that be another folder than before, it
-must be the same one moved: the file that was read last is in it as it was. Else files already read could
-not be told from new ones, and the change is refused.
+checksums, so that an epoch writes only what it added. Names are those below the stream's folder. Should that
+be another folder than before, it must be the same one moved: the file that was read last is in it as it was.
+Else files already read could not be told from new ones, and the change is refused.
 """
 
 from __future__ import annotations

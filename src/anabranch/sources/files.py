@@ -12,15 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
 from anabranch.sources.base import Limits, ReadContext, Sample
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
-from anabranch.sources.listing import ListedFile, hidden_part, is_pattern, list_files
+from anabranch.sources.listing import ListedFile, hidden_part, is_pattern, list_files, shown
 from anabranch.sources.pieces import FilePiece
+from anabranch.sources.salvage import FAULTS
+from anabranch.sources.text_files import open_bytes
 
 MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
@@ -91,7 +92,7 @@ class FileSource:
         if len(parts) < 2:
             raise SourceError(
                 f"Stream '{self.stream}' is said to come partitioned: each part must be a folder of "
-                f"its own under '{self.path}', but the file '{file.path}' is in none."
+                f"its own under '{self.path}', but the file '{shown(file.path)}' is in none."
             )
         return parts[0]
 
@@ -105,8 +106,9 @@ class FileSource:
         if self.format != "parquet" or not file.regular:
             return [whole], 0
         try:
-            metadata = pq.read_metadata(file.path)
-        except (pa.ArrowException, OSError):
+            with open_bytes(file.path) as source:
+                metadata = pq.read_metadata(source)
+        except FAULTS:
             return [whole], 0  # the task that reads it will say what is wrong
         groups = metadata.num_row_groups
         rows = [metadata.row_group(number).num_rows for number in range(groups)]
@@ -135,6 +137,13 @@ def file_source(
             f"Stream '{stream}': there is no file format '{format}'. Existing: {', '.join(FORMATS)}."
         )
     path = os.path.abspath(path)
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"Stream '{stream}': the path {path!r} is not UTF-8. Give the folder another name, or reach it "
+            "through a link."
+        ) from error
     hidden = hidden_part(path) if is_pattern(path) else None
     if hidden is not None:
         raise SourceError(
@@ -173,14 +182,15 @@ def _schema_of(files: list[str], format: str) -> pl.Schema:
             return infer_schema(path, format)
         except SourceError as error:
             first = first or error
-        except (pl.exceptions.PanicException, ValueError, TypeError, OverflowError) as error:
+        except FAULTS as error:
             # What the readers trust to be whole, such as the names of columns in a footer
-            first = first or SourceError(f"'{path}' is not a whole {format} file: {error}.")
+            first = first or SourceError(f"'{shown(path)}' is not a whole {format} file: {error}.")
     assert first is not None
     raise first
 
 
 def _size_of(file: ListedFile, rows: int) -> int:
     """About how many bytes of a Parquet file hold so many of its rows."""
-    total = max(1, int(pq.read_metadata(file.path).num_rows))
+    with open_bytes(file.path) as source:
+        total = max(1, int(pq.read_metadata(source).num_rows))
     return max(1, file.size * rows // total)

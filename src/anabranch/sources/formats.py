@@ -19,9 +19,15 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
-from anabranch.sources.listing import Version, version_of
-from anabranch.sources.salvage import Lines, bad_lines, salvage_csv, salvage_json
-from anabranch.sources.text_files import CSV_NULLS, read_csv, read_json, require_names
+from anabranch.sources.listing import Version, shown, version_of
+from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
+from anabranch.sources.text_files import (
+    CSV_NULLS,
+    open_bytes,
+    read_csv,
+    read_json,
+    require_names,
+)
 
 FORMATS = ("parquet", "arrow", "csv", "json")
 EXTENSIONS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
@@ -31,7 +37,6 @@ _READERS: dict[str, Callable[..., pa.Table]] = {"csv": read_csv, "json": read_js
 _SALVAGE: dict[str, Callable[..., tuple[pa.Table, Lines]]] = {
     "csv": salvage_csv, "json": salvage_json,
 }  # fmt: skip
-_FAULTS = (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError)
 
 
 def read_file(
@@ -42,7 +47,7 @@ def read_file(
 
     With a version, only if the file is still what it was then.
     """
-    where = f"Stream '{stream}', file '{path}'"
+    where = f"Stream '{stream}', file '{shown(path)}'"
     try:
         before = _version(path, where)
         if version in (None, before):
@@ -55,8 +60,8 @@ def read_file(
         )
     except SourceError as error:
         fault = str(error)
-    except OSError as error:
-        fault = f"{where}: cannot be read: {error.strerror or error}"
+    except FAULTS as error:
+        fault = f"{where}: cannot be read: {getattr(error, 'strerror', None) or _words(error)}"
     return Reading(None, [Bad(stream, path, fault)])
 
 
@@ -74,15 +79,19 @@ def _read(
         return Reading(_conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
-    except _FAULTS as error:
-        fault = f"{where}: cannot be read as {format}: {' '.join(str(error).split())}"
+    except FAULTS as error:
+        fault = f"{where}: cannot be read as {format}: {_words(error)}"
     if salvage and format in _SALVAGE:
         try:
             table, lines = _SALVAGE[format](path, where, schema, columns)
             return Reading(_conform(table, schema, columns), bad_lines(stream, path, where, lines))
-        except (SourceError, *_FAULTS):
+        except FAULTS:
             pass  # not a matter of single lines: the file goes as a whole
     return Reading(None, [Bad(stream, path, fault)])
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def _version(path: str, where: str) -> Version:
@@ -98,19 +107,22 @@ def _version(path: str, where: str) -> Version:
 def infer_schema(path: str, format: str) -> pl.Schema:
     """The schema of a file, for streams that were registered without one."""
     try:
-        _version(path, f"The schema of '{path}' cannot be read")
+        _version(path, f"The schema of '{shown(path)}' cannot be read")
         match format:
             case "parquet":
-                return pl.Schema(_polars_schema(pq.read_schema(path)))
+                with open_bytes(path) as source:
+                    return pl.Schema(_polars_schema(pq.read_schema(source)))
             case "arrow":
-                with pa.OSFile(path) as source:
+                with open_bytes(path) as source:
                     return pl.Schema(_polars_schema(_open_arrow(source).schema))
             case "csv":
                 return pl.Schema(_in_microseconds(_polars_schema(_open_csv(path).schema)))
-        return pl.Schema(_in_microseconds(_polars_schema(pa.json.read_json(path).schema)))
+        return pl.Schema(
+            _in_microseconds(_polars_schema(pa.json.read_json(open_bytes(path)).schema))
+        )
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
-            f"The schema of '{path}' cannot be read as {format}: {str(error).rstrip('.')}. "
+            f"The schema of '{shown(path)}' cannot be read as {format}: {str(error).rstrip('.')}. "
             "Give the stream a schema, or mend the file."
         ) from error
 
@@ -148,14 +160,14 @@ def _read_parquet(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str],
     row_groups: Sequence[int] | None,
 ) -> pa.Table:  # fmt: skip
-    with pq.ParquetFile(path, memory_map=False) as file:
+    with open_bytes(path) as source, pq.ParquetFile(source) as file:
         _require(file.schema_arrow, where, schema)
         groups = range(file.num_row_groups) if row_groups is None else row_groups
         return file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
 
 
 def _read_arrow(path: str, where: str, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
-    with pa.OSFile(path) as source:
+    with open_bytes(path) as source:
         present = _open_arrow(source).schema
         _require(present, where, schema)
         wanted = sorted(present.get_field_index(name) for name in columns)
@@ -178,7 +190,7 @@ def _open_arrow(
 
 
 def _open_csv(path: str) -> pa.csv.CSVStreamingReader:
-    return pa.csv.open_csv(path, convert_options=pa.csv.ConvertOptions(**CSV_NULLS))
+    return pa.csv.open_csv(open_bytes(path), convert_options=pa.csv.ConvertOptions(**CSV_NULLS))
 
 
 def _require(found: pa.Schema, where: str, schema: pl.Schema) -> None:
@@ -205,7 +217,7 @@ def _fits_into(found: pl.DataType, wanted: pl.DataType) -> bool:
     if isinstance(found, pl.Datetime) and isinstance(wanted, pl.Datetime):
         # Instants are stored alike in every zone; with and without a zone are different things
         zoned = found.time_zone is None, wanted.time_zone is None
-        return zoned[0] == zoned[1] and found.time_unit != "ns"
+        return zoned[0] == zoned[1]
     return False
 
 
@@ -216,4 +228,20 @@ def _bits(kind: pl.DataType) -> int:
 def _conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
+    for name in columns:
+        _require_whole(frame[name], schema[name])
     return frame.select(pl.col(name).cast(schema[name]) for name in columns)
+
+
+def _require_whole(times: pl.Series, wanted: pl.DataType) -> None:
+    """Raises ValueError for nanoseconds that a column of microseconds cannot keep."""
+    kind = times.dtype
+    if not (isinstance(kind, pl.Datetime) and isinstance(wanted, pl.Datetime)):
+        return
+    if kind.time_unit == "ns" and wanted.time_unit != "ns":
+        broken = times.filter(times.to_physical() % 1000 != 0)
+        if len(broken):
+            raise ValueError(
+                f"column '{times.name}' has {len(broken)} times that are no whole microseconds, as "
+                f"{broken.dt.to_string('iso')[0]}, but its type is {wanted}; round them before"
+            )

@@ -107,7 +107,7 @@ def _walk(folder: str) -> Iterator[tuple[str, str]]:
             continue  # gone since it was listed
         except OSError as error:
             raise SourceError(
-                f"The folder '{current}' cannot be read: {error.strerror}."
+                f"The folder '{shown(current)}' cannot be read: {error.strerror}."
             ) from error
         for entry in entries:
             if entry.name.startswith(HIDDEN):
@@ -154,7 +154,24 @@ def version_of(entry: os.stat_result) -> Version:
 
 def _name(root: str, real: str) -> str:
     """The name of a file below the root; its whole path if it is elsewhere."""
-    return real.removeprefix(os.path.join(root, ""))
+    name = real.removeprefix(os.path.join(root, ""))
+    if name.isascii():
+        return name
+    return os.sep.join(_as_text(one) for one in name.split(os.sep))
+
+
+def _as_text(name: str) -> str:
+    """A name that JSON can hold: one that is no UTF-8 as its bytes after a zero, which no real name has."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "\0" + os.fsencode(name).decode("latin-1")
+    return name
+
+
+def shown(path: str) -> str:
+    """A path for messages, also if it is no UTF-8."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def is_pattern(path: str) -> bool:

@@ -58,9 +58,15 @@ def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl
     return pl.Schema(types)
 
 
-def require_types(stream: str, schema: Mapping[str, pl.DataType]) -> None:
-    """Refuses columns of types that not everything here can work with."""
+def require_columns(stream: str, schema: Mapping[str, pl.DataType]) -> None:
+    """Refuses columns of names and types that not everything here can work with."""
     for column, kind in schema.items():
+        # Polars takes these for all columns, or for those that fit an expression
+        if column in ("", "*") or (column.startswith("^") and column.endswith("$")):
+            raise SourceError(
+                f"Stream '{stream}': a column is called '{column}', which queries cannot name. Leave it out, "
+                "for files with a schema= of the others, or rename it before."
+            )
         if not is_supported(kind):
             raise SourceError(
                 f"Stream '{stream}', column '{column}': its type is {kind}, which queries cannot work with; "
@@ -77,9 +83,12 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
         )
     kind = schema[column]
     if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
+        zone = kind.time_zone
+        wanted = '"timestamp"' if zone is None else f"pl.Datetime('us', {zone!r}), in a pl.Schema,"
         raise LanguageError(
             f"Stream '{stream}': the ordered attribute '{column}' counts nanoseconds; time is kept in "
-            'microseconds here. Give schema= with "timestamp" for it, or convert it before.'
+            f"microseconds here. If all its times are whole microseconds, give schema= with {wanted} for it; "
+            "else round them before."
         )
     if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
         raise LanguageError(

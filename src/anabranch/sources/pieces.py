@@ -11,7 +11,7 @@ import polars as pl
 from anabranch.errors import StateError
 from anabranch.sources.base import Reading
 from anabranch.sources.formats import read_file
-from anabranch.sources.listing import Version
+from anabranch.sources.listing import Version, shown
 from anabranch.state.checksum import Damaged, check_file
 
 
@@ -41,7 +41,7 @@ class FilePiece:
 
     @property
     def label(self) -> str:
-        return self.path
+        return shown(self.path)
 
     def read(self, columns: Sequence[str], salvage: bool) -> Reading:
         if self.checksum is not None:

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pyarrow.csv
 
 from anabranch.sources.base import Bad
+from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_files import (
     CSV_NULLS,
+    OPEN_QUOTE,
     csv_header,
     csv_rows,
     empty_table,
@@ -30,6 +32,8 @@ MAX_BAD_LINES = 1000
 """Lines of one file kept aside at most; the count goes on, and the whole file is kept instead."""
 _PLACE = re.compile(r"^In CSV column #\d+: |Row #\d+: | in row \d+$")
 """Where in its block a parser stood: of no use once the row is alone."""
+FAULTS = (Exception, pl.exceptions.PanicException)
+"""Whatever is raised while one file is read is that file's fault; panics of Polars are no Exception."""
 Lines = dict[int, tuple[str, str]]
 """Bad lines by their number in the file: the reason and the text."""
 
@@ -51,16 +55,23 @@ def salvage_csv(
 
     # As bytes, so that a row that is not UTF-8 costs that row only
     as_bytes = pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.binary()), **CSV_NULLS)
-    raw = parse_csv_text(path, csv_rows(invalid_row_handler=skip), as_bytes)
+    rows = csv_rows(len(header), invalid_row_handler=skip)
+    raw = parse_csv_text(path, rows, as_bytes)
+    last = raw.num_rows + len(bad) + 1  # the header is row 1
+    cut_off = ends_in_quotes(path)
+    if cut_off and last == 1:
+        raise ValueError(OPEN_QUOTE)
 
     def parse(start: int, end: int) -> pa.Table:
         target = pa.BufferOutputStream()
         pa.csv.write_csv(raw.slice(start, end - start), target)
-        return parse_csv(target.getvalue(), schema, columns)
+        return parse_csv(target.getvalue(), schema, columns, raw.num_columns)
 
-    good, misfits = _sift(parse, raw.num_rows)
-    # The header is row 1
-    numbers = [n for n in range(2, raw.num_rows + len(bad) + 2) if n not in bad]
+    swallowing = cut_off and last not in bad
+    good, misfits = _sift(parse, raw.num_rows - swallowing)
+    if swallowing:
+        misfits.append((raw.num_rows - 1, OPEN_QUOTE))
+    numbers = [n for n in range(2, last + 1) if n not in bad]
     for at, reason in misfits:
         fields = [value for (value,) in raw.slice(at, 1).to_pydict().values()]
         text = io.StringIO()
@@ -106,7 +117,7 @@ def _sift(
         start, end = waiting.pop()
         try:
             good.append(parse(start, end))
-        except (pa.ArrowException, pl.exceptions.PolarsError, ValueError) as error:
+        except FAULTS as error:
             if end - start == 1:
                 bad.append((start, _PLACE.sub("", " ".join(str(error).split()))))
             else:
