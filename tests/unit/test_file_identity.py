@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -417,6 +418,48 @@ def test_a_file_with_brackets_in_its_name_is_taken_literally(tmp_path: Path, giv
     run = session.start(sinks={"q": "memory"})
     assert run.await_termination(30)
     assert run.results("q").sort("time", "k").equals(sample(0).sort("time", "k"))
+
+
+# -- folders that are not there ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["none", "none/*.parquet", "none/**/*.parquet", "none/a.parquet"])
+def test_a_folder_that_does_not_exist_is_told(tmp_path: Path, path: str) -> None:
+    stage = Stage(tmp_path)
+    message = stage.refused(SourceError, stage.session(path=tmp_path / path))
+    expected_path = tmp_path / (path if path.endswith("a.parquet") else "none")
+    assert f"Stream 'rows': '{expected_path}' does not exist" in message
+    (tmp_path / "none").mkdir()
+    if not path.endswith("a.parquet"):
+        stage.run(stage.session(path=tmp_path / path))
+
+
+def test_a_folder_that_was_moved_away_is_told(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.write(0)
+    stage.run()
+    stage.input.rename(tmp_path / "elsewhere")
+    assert "does not exist" in stage.refused(SourceError)
+    (tmp_path / "elsewhere").rename(stage.input)
+    stage.finish()
+    assert stage.results() == expected(stage, 0)
+
+
+def test_a_continuous_run_says_that_it_waits_for_a_folder(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, settings={"poll_interval_seconds": 0.01})
+    folder = tmp_path / "later"
+    session = stage.session(path=folder)
+    with pytest.warns(UserWarning, match="'rows': '.*later' does not exist; the run waits for it"):
+        run = stage.start(session, trigger="continuous")
+    stage.write(0)
+    stage.input.rename(folder)
+    deadline = time.monotonic() + 30
+    while run.last_progress is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    run.stop()
+    assert run.exception() is None
+    assert run.last_progress is not None
+    assert run.last_progress["numInputRows"] == 40
 
 
 # -- files that change ------------------------------------------------------------------------------

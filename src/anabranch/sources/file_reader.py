@@ -9,11 +9,12 @@ Else files already read could not be told from new ones, and the change is refus
 from __future__ import annotations
 
 import uuid
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from anabranch.errors import StateError
+from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import Limits, Offer, ReadContext
-from anabranch.sources.listing import ListedFile
+from anabranch.sources.listing import ListedFile, missing
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.store import read_sealed, write_sealed
 
@@ -34,8 +35,16 @@ class FileReader:
         self._seen = {name for log in self._offset["logs"] for name in self._read_log(*log)}
         self._seen.update(self._offset["recent"])
         self._taking: list[ListedFile] = []
-        # Another folder is refused right away
-        files = self._list() if context.available_now or context.offset else None
+        self._waits_for: str | None = None
+        """What does not exist, once it was told."""
+        absent = missing(source.path)
+        if absent is not None and context.available_now:
+            raise SourceError(
+                f"Stream '{source.stream}': '{absent}' does not exist, so there is nothing to read. Was it "
+                'moved? Mend the path, make the folder, or use trigger="continuous" to wait for it.'
+            )
+        # Another folder, or none, is told right away
+        files = self._list()
         self._frozen = files if context.available_now else None
 
     def _read_log(self, name: str, checksum: int) -> list[str]:
@@ -59,6 +68,13 @@ class FileReader:
                     "or use a new checkpoint folder."
                 )
         self._root = root
+        absent = None if files else missing(self._source.path)
+        if absent is not None and self._waits_for is None:
+            warnings.warn(
+                f"Stream '{self._source.stream}': '{absent}' does not exist; the run waits for it.",
+                stacklevel=2,
+            )
+        self._waits_for = absent
         return files
 
     def poll(self, limits: Limits, ordinal: int) -> Offer | None:

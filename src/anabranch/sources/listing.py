@@ -179,6 +179,12 @@ def is_pattern(path: str) -> bool:
     return glob.has_magic(path) and not os.path.lexists(path)
 
 
+def missing(path: str) -> str | None:
+    """What would have to exist for a path to stand for any file, and does not."""
+    needed = fixed_part(path) if is_pattern(path) else path
+    return None if os.path.lexists(needed) else needed
+
+
 def _cut_at_any_folders(pattern: str) -> tuple[str, tuple[str, ...]]:
     """A pattern up to its first `**`, and the parts from there on."""
     parts = Path(pattern).parts
