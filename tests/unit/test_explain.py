@@ -36,7 +36,7 @@ Streams
   tcp: EpochSource, ordered by time, lateness 5
     comes unpartitioned
     about 1,000,000 rows / 100.0 MB an epoch, assumed
-    reads time, srcIP, destIP, len
+    reads time int64, srcIP int64, destIP int64, len int64
 
 Partitioning of tcp: {srcIP & 0xFF00}
   flows@1, nets@1 run on its partitions; active@1 cannot. Each site receives 25,250,000 bytes an epoch,

@@ -13,7 +13,7 @@ import pytest
 
 from anabranch import Session, col, count
 from anabranch.engine.run import Run
-from anabranch.errors import SourceError, StateError
+from anabranch.errors import LanguageError, SourceError, StateError
 from anabranch.sources import file_reader
 from helpers import SCHEMA, Stage, plain, read_results, sample, source_metrics
 
@@ -322,3 +322,26 @@ def test_times_in_text_files_are_told_without_a_schema(tmp_path: Path) -> None:
     run = session.start(sinks={"q": "memory"})
     assert run.await_termination(30)
     assert run.results("q").rows() == [(dt.datetime(2026, 3, 1, 22, 0, 0, 9000), 1)]
+
+
+@pytest.mark.parametrize("first", ["t,x\n", "", "t,x\n,\n", "t,x\n,a\n"])
+def test_types_are_told_from_the_first_file_that_has_values(tmp_path: Path, first: str) -> None:
+    for number, content in enumerate((first, "t,x\n1,a\n")):
+        (tmp_path / f"{number}.csv").write_text(content)
+    session = Session.in_process()
+    session.stream("s", path=tmp_path, ordered="t", format="csv", file_order="name")
+    assert session.from_stream("s").node.schema == {"t": pl.Int64, "x": pl.String}
+
+
+def test_columns_without_any_value_need_a_schema(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("t,x\n")
+    with pytest.raises(LanguageError, match=r"no file has a value .* 't' .* Give schema="):
+        Session.in_process().stream("s", path=tmp_path, ordered="t")
+
+
+def test_explain_tells_the_types_that_were_told_from_texts(tmp_path: Path) -> None:
+    (tmp_path / "0.csv").write_text("t,price,day\n1,0.1,2026-03-01\n")
+    session = Session.in_process()
+    session.stream("s", path=tmp_path, ordered="t")
+    session.query("q", "SELECT * FROM s")
+    assert "reads t int64, price float64, day date" in session.explain()

@@ -9,6 +9,7 @@ from anabranch.amount import in_bytes, in_rows, several
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.explain.join_words import length
 from anabranch.explain.words import merger_words, operator_words, steps_words
+from anabranch.language.kinds import type_words
 from anabranch.partitioning.choice import WIDTH, Part
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.subquery import IN_GRID
@@ -95,7 +96,8 @@ def _stream(stream: StreamPart) -> Iterator[str]:
     if figures:
         dropped = f"; {in_rows(stream.late_rows)} were late in all" if stream.late_rows else ""
         yield from _wrapped(f"{figures}{dropped}", "    ")
-    yield from _wrapped(f"reads {', '.join(plan.columns)}", "    ")
+    columns = (f"{name} {type_words(plan.schema[name])}".replace(" ", TIE) for name in plan.columns)
+    yield from _wrapped(f"reads {', '.join(columns)}", "    ")
 
 
 def _partitioning(told: Explanation, part: Part, verbose: bool) -> Iterator[str]:

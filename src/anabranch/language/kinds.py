@@ -67,6 +67,19 @@ def decimal_name(kind: pl.Decimal) -> str:
     return f"decimal({kind.precision}, {kind.scale})"
 
 
+def type_words(kind: pl.DataType) -> str:
+    """A type as users write it, where it has a name.
+
+    >>> type_words(pl.Int64()), type_words(pl.Decimal(10, 2)), type_words(pl.Datetime("us", "UTC"))
+    ('int64', 'decimal(10, 2)', 'timestamp in UTC')
+    """
+    if isinstance(kind, pl.Decimal):
+        return decimal_name(kind)
+    if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
+        return f"{type_words(pl.Datetime(kind.time_unit))} in {kind.time_zone}"
+    return next((name for name, named in TYPES.items() if named == kind), str(kind))
+
+
 def suggest_type(name: str) -> str:
     """What to say of a type that does not exist."""
     if name.startswith(("decimal", "numeric")):

@@ -27,6 +27,8 @@ MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
 MAX_SAMPLED_BYTES = 64 << 20
 """Text files larger than this are not read for a sample: they are read whole or not at all."""
+MAX_LOOKED_AT = 100
+"""Files that are looked at for the types of columns without a value in the first ones."""
 ORDERS = ("time", "name")
 
 
@@ -175,18 +177,34 @@ def file_source(
 
 
 def _schema_of(files: list[str], format: str) -> pl.Schema:
-    """The schema of the first file that can be read; what is wrong with others is said when they are."""
+    """The schema of the first file that can be read; what is wrong with others is said when they are.
+
+    A column without a value there, as in a file without rows, has the type that it has in the next ones.
+    """
     first: SourceError | None = None
+    schema: pl.Schema | None = None
+    looked_at = 0
     for path in files:
         try:
-            return infer_schema(path, format)
+            present = infer_schema(path, format)
         except SourceError as error:
             first = first or error
+            continue
         except FAULTS as error:
             # What the readers trust to be whole, such as the names of columns in a footer
             first = first or SourceError(f"'{shown(path)}' is not a whole {format} file: {error}.")
-    assert first is not None
-    raise first
+            continue
+        looked_at += 1
+        schema = present if schema is None else schema
+        for name, kind in present.items():
+            if schema.get(name) == pl.Null:
+                schema[name] = kind
+        if pl.Null not in schema.values() or looked_at == MAX_LOOKED_AT:
+            break
+    if schema is None:
+        assert first is not None
+        raise first
+    return schema
 
 
 def _size_of(file: ListedFile, rows: int) -> int:

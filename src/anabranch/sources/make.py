@@ -90,6 +90,11 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
             f"microseconds here. If all its times are whole microseconds, give schema= with {wanted} for it; "
             "else round them before."
         )
+    if kind == pl.Null:
+        raise LanguageError(
+            f"Stream '{stream}': no file has a value of the ordered attribute '{column}' that its type could "
+            "be told from. Give schema= with the types of the columns."
+        )
     if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
         raise LanguageError(
             f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
