@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from anabranch.errors import RunError, StateError
-from anabranch.sources.text_values import write_csv, write_json
+from anabranch.sinks.text import write_csv, write_json
 from anabranch.state.checksum import append_checksum
 from anabranch.state.folders import make_file, make_folder, sync
 
