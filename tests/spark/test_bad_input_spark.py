@@ -203,6 +203,27 @@ def test_a_flipped_bit_in_a_landed_batch_is_found_and_named(
     assert f"have landed in '{flipped[0]}' cannot be read: its checksum" in message
 
 
+def test_a_landed_batch_under_another_number_is_refused(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """It is whole, but its rows would count twice."""
+    stage = Stage(tmp_path, spark=spark)
+    session = Session(spark, 2, {"fsync": False})
+    frame = spark.readStream.schema("time long, k string, v long").parquet(str(stage.input))
+    session.query("sums", sums(session.stream("rows", frame, ordered="time")))
+    stage.write(0)
+    copies: list[Path] = []
+
+    def copy(step: str, epoch: int) -> None:
+        if step == "before-tasks":
+            (landed,) = stage.checkpoint.glob("landing/rows/batch-*")
+            copies.append(landed.with_name(f"batch-{1:012d}"))
+            shutil.copytree(landed, copies[0])
+
+    message = stage.refused(StateError, session, on_step=copy)
+    assert f"'{copies[0]}' holds batch 0" in message
+
+
 def test_a_query_of_spark_that_began_anew_is_refused(tmp_path: Path, spark: SparkSession) -> None:
     """Its batches have the numbers of others, which were consumed: they would be passed over."""
     stage = Stage(tmp_path, spark=spark)
