@@ -26,6 +26,7 @@ from anabranch.state.manifest import (
     HeldRef,
     Manifest,
     MovingRecord,
+    ResultPart,
     StreamRecord,
     SubqueryRecord,
 )
@@ -184,6 +185,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         SubqueryRecord,
         HeldRef,
         MovingRecord,
+        ResultPart,
         SegmentRef,
         Hold,
         Scattered,

@@ -93,12 +93,29 @@ def test_a_flipped_bit_in_any_durable_file_is_found_and_named(stage: Stage) -> N
                 assert str(damaged) in message
                 refused.add(path.name)
             else:
-                # A segment whose rows have all done their work is not read again
-                assert "-open-" in path.name
-    assert {name for name in names if "-open-" not in name} < refused
+                # A segment whose rows have all done their work is not read again, and what is noted of
+                # the epoch before the last one neither
+                assert "-open-" in path.name or path.name.startswith("published-")
+    assert {name for name in names if "-open-" not in name and "published" not in name} < refused
     shutil.rmtree(stage.checkpoint)
     shutil.copytree(whole, stage.checkpoint)
     assert results(stage) == expected
+
+
+def test_a_flipped_bit_in_the_note_of_what_was_handed_over_is_found_and_named(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    for number in range(2):
+        stage.write(number)
+    stage.run(sinks={"sums": "memory"})
+    (note,) = (stage.checkpoint / "results").glob("published-*.json")
+    contents = note.read_bytes()
+    for offset in range(len(contents)):
+        Damage(note, offset, offset % 8).flip()
+        assert str(note) in stage.refused(StateError, sinks={"sums": "memory"})
+        note.write_bytes(contents)
+    stage.run(sinks={"sums": "memory"})
 
 
 def test_a_bit_that_flips_while_the_process_lives_is_found(stage: Stage) -> None:

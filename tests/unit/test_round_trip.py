@@ -81,8 +81,8 @@ def frames(draw: st.DrawFn) -> pl.DataFrame:
 
 def there_and_back(rows: pl.DataFrame, format: str) -> pl.DataFrame:
     with tempfile.TemporaryDirectory() as folder:
-        part = Staging(folder, format, fsync=False).write(rows, "0")
-        path = str(Path(folder, part))
+        part = Staging(folder, "", format, fsync=False).write(rows, "0")
+        path = str(Path(folder, part.name))
         reading = read_file("s", path, format, rows.schema, rows.columns, None, False)
     assert reading.bad == []
     assert reading.rows is not None
@@ -133,7 +133,7 @@ def test_years_that_text_cannot_hold_are_refused(
         days = pl.Series([0, value]) * (1 if kind == pl.Date() else 86_400_000_000)
         rows = pl.DataFrame({"t": days.cast(kind)})
         with pytest.raises(RunError, match="column 't' has times outside the years 1 to 9999"):
-            Staging(str(tmp_path), format, fsync=False).write(rows, "0")
+            Staging(str(tmp_path), "", format, fsync=False).write(rows, "0")
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -178,8 +178,10 @@ def test_line_breaks_in_quotes_over_many_blocks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", ["csv", "json"])
 def test_a_row_larger_than_a_block(tmp_path: Path, format: str) -> None:
     rows = pl.DataFrame({"time": [1, 2], "s": ["é\n" * (9 << 20), "b"]})
-    part = Staging(str(tmp_path), format, fsync=False).write(rows, "0")
-    reading = read_file("s", str(tmp_path / part), format, rows.schema, ["time", "s"], None, False)
+    part = Staging(str(tmp_path), "", format, fsync=False).write(rows, "0")
+    reading = read_file(
+        "s", str(tmp_path / part.name), format, rows.schema, ["time", "s"], None, False
+    )
     assert reading.rows is not None, reading.bad[0].reason[:300]
     assert reading.rows.equals(rows)
 

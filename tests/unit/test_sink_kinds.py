@@ -125,7 +125,7 @@ import helpers
 unlink = os.unlink
 def die_after_deleting(path, **options):
     unlink(path, **options)
-    if os.path.basename(path).startswith("part-"):
+    if "-part-" in os.path.basename(path):
         os.kill(os.getpid(), signal.SIGKILL)
 os.unlink = die_after_deleting
 stage = helpers.Stage(Path(sys.argv[1]))
@@ -156,13 +156,12 @@ def test_a_part_that_comes_again_after_its_epoch_was_handed_over(stage: Stage) -
 
     def take(rows: pa.Table, epoch: int) -> None:
         received.setdefault(epoch, []).append(rows.num_rows)
-        parts = sorted((stage.checkpoint / "results").rglob("part-*.arrow"))
+        parts = sorted((stage.checkpoint / "results").rglob("*-part-*.arrow"))
         kept[:] = [(parts[0], parts[0].read_bytes())]
 
     stage.run(sinks={"sums": take})
     for _ in range(2):
         path, content = kept[0]
-        path.parent.mkdir()
         path.write_bytes(content)
         stage.run(sinks={"sums": take})
     assert received == {1: [5], 2: [5], 3: [5]}
@@ -214,7 +213,7 @@ def test_parquet_of_every_type(tmp_path: Path) -> None:
             "strings": [["a", None], None, []],
         }
     )
-    Staging(str(tmp_path), "parquet", fsync=False).write(rows, "0")
+    Staging(str(tmp_path), "", "parquet", fsync=False).write(rows, "0")
     assert_frame_equal(pl.read_parquet(tmp_path / "part-0.parquet"), rows)
 
 
@@ -244,7 +243,7 @@ def test_another_sink_while_results_wait_for_theirs(stage: Stage) -> None:
         stage.run(on_step=fail)
     before = visible_epochs(stage.out)
     for sinks in ({"sums": "memory"}, {"sums": FileSink(stage.root / "elsewhere")}):
-        with pytest.raises(StateError, match=r"wait in .* for the sink that the query had"):
+        with pytest.raises(StateError, match="with the sink that the query had"):
             stage.session().start(sinks=sinks, checkpoint=stage.checkpoint)
         assert visible_epochs(stage.out) == before
     stage.finish()

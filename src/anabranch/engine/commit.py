@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from anabranch.engine.epoch import (
     newest_times,
 )
 from anabranch.engine.options import RunOptions
+from anabranch.engine.outlets import Outlets
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
 from anabranch.plan.plan import Plan
@@ -27,9 +27,7 @@ from anabranch.plan.subquery import IN_GRID, Subquery
 from anabranch.routing.grid import choose_grid
 from anabranch.routing.holdback import least
 from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
-from anabranch.sinks import dead_letter
-from anabranch.sinks.base import Sink, WriteContext, Writer
-from anabranch.sinks.claim import Claim, claim
+from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import (
@@ -73,8 +71,7 @@ class Checkpoint:
         self.options = options
         settings = options.settings
         self.store = Store(place(options.root, settings.private_files), settings.fsync)
-        self._writers: dict[str, Writer] = {}
-        self._dead_letter: Claim | None = None
+        self._outlets = Outlets(plan, options, self.store.place)
         try:
             stored = self.store.ledger.latest()
             # A start that came to no epoch leaves nothing that one would have to agree with
@@ -84,34 +81,13 @@ class Checkpoint:
                 replace(begun, subqueries=dict(begun.subqueries), exchanges=dict(begun.exchanges))
             )
             self._refuse_other(self.manifest)
-            self._open_sinks()
+            self._outlets.open(sinks, self.manifest.run_id)
         except BaseException:
             self.close()
             raise
         self._lane_values: dict[str, dict[int, int]] = {}
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
-
-    def _open_sinks(self) -> None:
-        """Takes the places of the results for this run; raises if one cannot be written, or is another's."""
-        schemas = {output.query: output.schema for output in self.plan.outputs}
-        for query, sink in self.sinks.items():
-            self._writers[query] = sink.open(
-                WriteContext(
-                    run=self.manifest.run_id,
-                    query=query,
-                    schema=schemas[query],
-                    checkpoint=self.options.checkpoint,
-                    name=self.options.root,
-                    fsync=self.options.settings.fsync,
-                    private=self.options.settings.private_files,
-                )
-            )
-        if self.options.dead_letter is not None:
-            self._dead_letter = claim(
-                Path(self.options.dead_letter), "The dead-letter folder", self.manifest.run_id,
-                self.options.root, "*/*/epoch=*", self.options.settings.private_files,
-            )  # fmt: skip
 
     def _complete(self, manifest: Manifest) -> Manifest:
         """The manifest with an entry for every subquery without state: they come and go with sinks."""
@@ -169,19 +145,16 @@ class Checkpoint:
     def recover(self) -> None:
         """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
         leftovers of the next."""
-        epoch = self.manifest.epoch
         self.store.ledger.claim(self._claim)
-        self.publish(epoch)
+        self._outlets.recover(self.manifest)
         self.store.ledger.sweep()
         # Starts that come to no epoch leave no line that grows
         self.clear()
-        for writer in self._writers.values():
-            writer.recover(epoch)
-        dead_letter.recover(self.options.dead_letter, self.plan.streams, epoch)
+        self._outlets.sweep(self.manifest)
 
     def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:
         """Where the results of an epoch wait for its commit."""
-        return {name: writer.staging(epoch, attempt) for name, writer in self._writers.items()}
+        return self._outlets.stagings(epoch, attempt)
 
     def check_lanes(self, orders: Orders, report: EpochReport) -> None:
         """Raises RunError if rows that belong together came in different lanes of their stream."""
@@ -249,7 +222,7 @@ class Checkpoint:
                 name: self._subquery(subquery, orders, report, reached)
                 for name, subquery in self.plan.subqueries.items()
             },
-            results=self._results(orders, report),
+            results=self._outlets.staged(orders, report),
             result_rows={
                 output.query: self.manifest.result_rows.get(output.query, 0)
                 + report.result_rows().get(output.query, 0)
@@ -386,47 +359,13 @@ class Checkpoint:
         senders = len(orders.pieces) if first else orders.sites
         return groups > 0 and rows / groups >= least * senders
 
-    def _results(self, orders: Orders, report: EpochReport) -> dict[str, str]:
-        """The staged folders of queries that had results in this epoch."""
-        staged = {
-            query: orders.results[query].folder
-            for query, rows in report.result_rows().items()
-            if rows and query in orders.results
-        }
-        for query, folder in staged.items():
-            for part in report.result_parts(query):
-                if not Path(folder, part).exists():
-                    raise RunError(
-                        f"The results of query '{query}' in epoch {orders.epoch} should be in "
-                        f"'{folder}/{part}', which is not there: were they written on another "
-                        "machine? Results must go to a folder that all executors and the driver "
-                        "share. The epoch is not counted."
-                    )
-        return staged
-
-    def publish(self, epoch: int) -> None:
-        """Makes the results of the committed epoch visible; safe to repeat."""
-        staged = self.stagings(epoch, self.manifest.attempt)
-        for query, folder in self.manifest.results.items():
-            if query in staged and folder == staged[query].folder:
-                self._writers[query].publish(Path(folder), epoch)
-            elif Path(folder).exists():
-                raise StateError(
-                    f"The results of query '{query}' in epoch {epoch} wait in '{folder}' for the sink "
-                    "that the query had when they were made. Start once with that sink, or remove the "
-                    "folder to do without these results."
-                )
-        dead_letter.publish(
-            self.options.dead_letter, self.plan.streams, epoch, self.manifest.attempt
-        )
+    def publish(self) -> None:
+        """Makes the results of the epoch that was committed visible."""
+        self._outlets.publish(self.manifest)
 
     def discard(self, orders: Orders) -> None:
         """Removes what a failed epoch left in the sinks and in the state."""
-        for query, staging in orders.results.items():
-            self._writers[query].discard(Path(staging.folder))
-        dead_letter.discard(
-            self.options.dead_letter, self.plan.streams, orders.epoch, orders.attempt
-        )
+        self._outlets.discard(orders.epoch, orders.attempt)
         # If that fails too, the next start does it; the error that brought us here says more
         with contextlib.suppress(StateError, OSError):
             self.store.ledger.sweep()
@@ -442,16 +381,16 @@ class Checkpoint:
         return None
 
     def clear(self) -> None:
+        """Deletes what no longer counts; raises StateError if another run has taken over."""
         self.store.ledger.clear(self.options.settings.keep_manifests)
+        self._outlets.clear()
 
     def close(self) -> None:
         with contextlib.ExitStack() as stack:
             # All of them, the lock last, whatever fails on the way
             stack.callback(self.store.close)
-            if self._dead_letter is not None:
-                stack.callback(self._dead_letter.release)
-            for writer in self._writers.values():
-                stack.callback(writer.close)
+            for outlet in self._outlets.closers():
+                stack.callback(outlet.close)
 
 
 def mapped(known: PartitionMap) -> dict[str, Any]:

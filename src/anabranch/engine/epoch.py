@@ -17,7 +17,7 @@ from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
 from anabranch.state.group import Masked
-from anabranch.state.manifest import HeldRef
+from anabranch.state.manifest import HeldRef, ResultPart
 from anabranch.state.place import Place, place
 from anabranch.state.segment import SegmentRef
 
@@ -159,7 +159,7 @@ class SplitReport(msgspec.Struct):
 
     streams: dict[str, StreamReport] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
-    result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    result_parts: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows before and after sub-aggregation, per subquery."""
     lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
@@ -201,7 +201,7 @@ class SiteReport(msgspec.Struct):
     site: int
     subqueries: dict[str, SubqueryReport] = msgspec.field(default_factory=dict)
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
-    result_parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    result_parts: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
@@ -246,9 +246,9 @@ class EpochReport(msgspec.Struct):
         """The first error a task met."""
         return next((part.fault for part in self.parts() if part.fault), None)
 
-    def result_parts(self, query: str) -> list[str]:
+    def result_parts(self, query: str) -> list[ResultPart]:
         """The files that the tasks wrote for a query."""
-        return [name for part in self.parts() for name in part.result_parts.get(query, ())]
+        return [file for part in self.parts() for file in part.result_parts.get(query, ())]
 
     def result_rows(self) -> dict[str, int]:
         """Rows of each query on their way to its sink."""

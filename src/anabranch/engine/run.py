@@ -356,7 +356,7 @@ class Run(Controls):
         self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)
-        self._checkpoint.publish(epoch)
+        self._checkpoint.publish()
         step("after-publish", epoch)
         for name, offer in offers.items():
             self._readers[name].committed(offer.offset)

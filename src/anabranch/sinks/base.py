@@ -6,13 +6,15 @@ where the results lie: it belongs to that run, and another one is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import polars as pl
 
 from anabranch.sinks.staging import Staging
+from anabranch.state.manifest import ResultPart
+from anabranch.state.place import Place
 
 
 @dataclass(frozen=True)
@@ -24,13 +26,13 @@ class WriteContext:
     query: str
     schema: pl.Schema
     """The columns of the results."""
-    checkpoint: Path
-    """A local folder that belongs to the run, for what waits to be handed over."""
-    name: str
-    """What to call the checkpoint in messages."""
+    checkpoint: Place
+    """Where the run keeps what must outlive it, for what waits to be handed over too."""
     fsync: bool
     private: bool
     """Whether what is made is for its owner alone."""
+    temporary: bool = False
+    """Whether the checkpoint goes away with the run."""
 
 
 class Writer(Protocol):
@@ -39,11 +41,20 @@ class Writer(Protocol):
     def staging(self, epoch: int, attempt: str) -> Staging:
         """Where the tasks of this epoch put their parts; another place for every attempt."""
 
-    def publish(self, staged: Path, epoch: int) -> None:
-        """Makes a committed epoch's parts visible. Called again after a crash: must be idempotent,
-        or say that it may repeat an epoch."""
+    @property
+    def repeats(self) -> bool:
+        """Whether a reader sees an epoch twice that is published twice."""
 
-    def discard(self, staged: Path) -> None:
+    def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
+        """Makes the parts of a committed epoch visible, which were staged by this attempt.
+
+        After a crash it is asked again: what is visible already stays. Raises StateError if the parts
+        are neither staged nor visible."""
+
+    def clear(self) -> None:
+        """Removes what was staged for epochs that are visible, and known to be so."""
+
+    def discard(self, epoch: int, attempt: str) -> None:
         """Removes the parts of an epoch that was not committed."""
 
     def recover(self, epoch: int) -> None:

@@ -1,16 +1,19 @@
 """Whose a result folder is: the id of its run stands in it, and a lock is held while that run goes on.
 
     out/flows/_lock
-    out/flows/_run=1c0e…, checkpoint=%2Fdata%2Fckpt
+    out/flows/_run=1c0e…, at=9b04d2f1, checkpoint=%2Fdata%2Fckpt
 
 Both files are empty, for there are tools that read every file of a folder with anything in it. The lock is on
 a file in the folder, so it holds however the folder is spelt: through links, with `..`, mounted twice. A
-folder without results may change hands, for its run has nothing in it to lose.
+folder without results may change hands, for its run has nothing in it to lose. A checkpoint that was moved
+or restored elsewhere keeps its folders; two copies of one cannot have them at the same time.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -18,10 +21,11 @@ from urllib.parse import quote, unquote
 
 from anabranch.errors import SettingsError, StateError
 from anabranch.state.folders import make_file, make_folder
+from anabranch.state.place import Place
 
 LOCK, OWNER = "_lock", "_run="
-LONGEST = 120
-"""Letters of a checkpoint's name, the last ones, that are kept in the name of a file."""
+LONGEST = 150
+"""Bytes of a checkpoint's name, the last ones, that are kept in the name of a file."""
 
 
 @dataclass(frozen=True)
@@ -31,30 +35,69 @@ class Claim:
     folder: Path
     lock: IO[str]
 
-    def release(self) -> None:
+    def close(self) -> None:
         self.lock.close()
 
 
-def claim(folder: Path, what: str, run: str, checkpoint: str, results: str, private: bool) -> Claim:
+@dataclass(frozen=True)
+class Owner:
+    """Who a folder says it belongs to."""
+
+    run: str
+    tag: str
+    """Tells checkpoints apart, however long their names are."""
+    checkpoint: str
+    """What is kept of its name; empty if the run had none to go on from."""
+
+    @classmethod
+    def of(cls, run: str, checkpoint: Place, temporary: bool) -> Owner:
+        address = os.fsencode(checkpoint.address)
+        tag = hashlib.sha256(address).hexdigest()[:8]
+        return cls(run, tag, "" if temporary else _tail(address))
+
+    @classmethod
+    def recorded(cls, folder: Path) -> list[Owner]:
+        owners = []
+        for path in sorted(folder.glob(f"{OWNER}*")):
+            run, _, rest = path.name.removeprefix(OWNER).partition(", at=")
+            tag, _, checkpoint = rest.partition(", checkpoint=")
+            owners.append(cls(run, tag, checkpoint))
+        return owners
+
+    @property
+    def file(self) -> str:
+        checkpoint = f", checkpoint={self.checkpoint}" if self.checkpoint else ""
+        return f"{OWNER}{self.run}, at={self.tag}{checkpoint}"
+
+    def __str__(self) -> str:
+        if not self.checkpoint:
+            return f"run {self.run}, which had no checkpoint"
+        return f"run {self.run} (checkpoint '{unquote(self.checkpoint)}')"
+
+
+def claim(
+    folder: Path, what: str, run: str, checkpoint: Place, results: str, private: bool,
+    temporary: bool,
+) -> Claim:  # fmt: skip
     """Takes a folder for a run, or raises an error that says whose it is or why it cannot be written.
 
     `what` is what it is to hold, e.g. "The sink of 'flows'"; `results` the pattern of what makes it used.
     """
+    owner = Owner.of(run, checkpoint, temporary)
     try:
         make_folder(folder, private)
         make_file(folder / LOCK, private)
-        lock = open(folder / LOCK, "a")  # noqa: SIM115 - held until released
-    except OSError as error:
+        lock = open(folder / LOCK, "a")  # noqa: SIM115 - held until it is closed
+    except (OSError, ValueError) as error:
         raise _unwritable(what, folder, error) from error
     try:
-        _lock(lock, what, folder, run)
-        _refuse_other(folder, what, run, results)
+        _lock(lock, what, folder, owner)
+        _refuse_other(folder, what, owner, results)
         try:
-            for other in folder.glob(f"{OWNER}*"):
-                if _id(other.name) != run:
-                    other.unlink()
-            tail = quote(checkpoint[-LONGEST:], safe="")
-            make_file(folder / f"{OWNER}{run}, checkpoint={tail}", private)
+            for other in Owner.recorded(folder):
+                if other != owner:
+                    (folder / other.file).unlink(missing_ok=True)
+            make_file(folder / owner.file, private)
         except OSError as error:
             raise _unwritable(what, folder, error) from error
     except BaseException:
@@ -63,44 +106,57 @@ def claim(folder: Path, what: str, run: str, checkpoint: str, results: str, priv
     return Claim(folder, lock)
 
 
-def _lock(lock: IO[str], what: str, folder: Path, run: str) -> None:
+def _lock(lock: IO[str], what: str, folder: Path, owner: Owner) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if _owners(folder) == {run}:
+        recorded = Owner.recorded(folder)
+        if recorded == [owner]:
             return  # of two drivers of one run, the ledger says which may go on
-        raise StateError(
-            f"{what} is the folder '{folder}', which {_whose(folder)} is writing to. Stop that run first, "
-            "or use another folder."
-        ) from error
+        writing = f"{what} is the folder '{folder}', which {_told(recorded)} is writing to"
+        if [other.run for other in recorded] == [owner.run]:
+            raise StateError(
+                f"{writing}: this checkpoint is a copy of that one, and each would go on by itself. Stop "
+                "that run first, or use another folder and a new checkpoint."
+            ) from error
+        raise StateError(f"{writing}. Stop that run first, or use another folder.") from error
 
 
-def _refuse_other(folder: Path, what: str, run: str, results: str) -> None:
+def _refuse_other(folder: Path, what: str, owner: Owner, results: str) -> None:
     first = min((path.relative_to(folder) for path in folder.glob(results)), default=None)
-    if first is not None and _owners(folder) != {run}:
+    recorded = Owner.recorded(folder)
+    if first is None or {other.run for other in recorded} == {owner.run}:
+        return
+    used = f"{what} is the folder '{folder}', which already has '{first}' of {_told(recorded)}"
+    if any(other.tag == owner.tag for other in recorded):
         raise StateError(
-            f"{what} is the folder '{folder}', which already has '{first}' of {_whose(folder)}: that is "
-            "another run. Use another folder, or the checkpoint of that run."
+            f"{used}. That checkpoint begins anew now: was it removed? Restore it to go on, empty the "
+            "result folder to begin anew, or use another folder."
         )
+    if recorded and not any(other.checkpoint for other in recorded):
+        raise StateError(
+            f"{used} and cannot go on. Empty the folder or use another one. With a checkpoint, the next run "
+            "goes on in the same folder: start(checkpoint='folder')."
+        )
+    raise StateError(
+        f"{used}: that is another run. Use another folder, the checkpoint of that run, or empty the folder."
+    )
 
 
-def _owners(folder: Path) -> set[str]:
-    return {_id(path.name) for path in folder.glob(f"{OWNER}*")}
+def _told(owners: list[Owner]) -> str:
+    return str(owners[0]) if owners else "a run that is not named there"
 
 
-def _id(name: str) -> str:
-    return name.removeprefix(OWNER).split(",")[0]
+def _tail(name: bytes) -> str:
+    """The end of a name as part of another one."""
+    kept = name[-LONGEST:]
+    while len(quote(kept, safe="")) > LONGEST or (kept and kept[0] & 0xC0 == 0x80):
+        kept = kept[1:]
+    return quote(kept, safe="")
 
 
-def _whose(folder: Path) -> str:
-    for path in sorted(folder.glob(f"{OWNER}*")):
-        checkpoint = unquote(path.name.partition("checkpoint=")[2])
-        return f"run {_id(path.name)} (checkpoint '{checkpoint}')"
-    return "a run that is not named there"
-
-
-def _unwritable(what: str, folder: Path, error: OSError) -> SettingsError:
+def _unwritable(what: str, folder: Path, error: OSError | ValueError) -> SettingsError:
     return SettingsError(
-        f"{what} cannot be written to '{folder}': {error.strerror}. Choose another folder, or change "
-        "what is in its way."
+        f"{what} cannot be written to '{folder}': {getattr(error, 'strerror', None) or error}. Choose "
+        "another folder, or change what is in its way."
     )

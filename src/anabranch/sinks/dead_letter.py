@@ -44,14 +44,15 @@ class Letters:
         """Keeps rows aside as Parquet, as bad or as late ones."""
         if self.folder:
             kept = rows.drop([name for name in rows.columns if name.startswith("__")])
-            place = self._place(self.folder, kind)
-            Staging(str(place), "parquet", self.fsync, self.private).write(kept, part)
+            prefix = f"{kind}/{self.stream}/{hidden_epoch(self.epoch, self.attempt)}/"
+            Staging(self.folder, prefix, "parquet", self.fsync, self.private).write(kept, part)
 
     def keep_bad(self, bad: Bad) -> None:
         """Keeps a broken file, or the bad lines of one, with the reason."""
         if not self.folder:
             return
-        place = self._place(self.folder, "bad")
+        waiting = hidden_epoch(self.epoch, self.attempt)
+        place = Path(self.folder) / "bad" / self.stream / waiting
         # Several pieces of one file may meet the same fault: the name makes its copies one
         tag = hashlib.sha256(os.fsencode(bad.file)).hexdigest()[:12]
         name = f"{tag}-{_short(os.path.basename(shown(bad.file)))}"
@@ -79,9 +80,6 @@ class Letters:
                 f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
                 "is not counted; free space or mend the folder and start again."
             ) from error
-
-    def _place(self, folder: str, kind: str) -> Path:
-        return Path(folder) / kind / self.stream / hidden_epoch(self.epoch, self.attempt)
 
 
 def _short(name: str) -> str:

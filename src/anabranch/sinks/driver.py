@@ -1,18 +1,16 @@
 """Sinks that take results in the driver process: memory, console, a function, any Spark writer.
 
-Tasks stage Arrow files in the checkpoint; once the epoch is committed the driver reads them and hands
-the rows over, then removes them. After a crash the last epoch may be handed over again, with the same
-epoch number: a receiver that must not see it twice remembers the number.
+Tasks stage Arrow files in the checkpoint, a folder or a URI; once the epoch is committed the driver reads
+them, hands the rows over, notes that in the checkpoint, and removes them. After a crash the last epoch may be
+handed over again, with the same epoch number: a receiver that must not see it twice remembers the number.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
-import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,8 +19,10 @@ import pyarrow as pa
 from anabranch.amount import several
 from anabranch.errors import RunError, StateError
 from anabranch.sinks.base import WriteContext
-from anabranch.sinks.staging import Staging, hidden_epoch
+from anabranch.sinks.staging import RESULTS, Staging
 from anabranch.state.checksum import Damaged, without_checksum
+from anabranch.state.manifest import ResultPart
+from anabranch.state.place import Place
 
 
 class Delivered:
@@ -47,55 +47,64 @@ class DriverWriter:
 
     sink: Delivered
     context: WriteContext
+    _spent: list[str] = field(default_factory=list)
+    """Parts that were handed over and may go."""
 
     @property
-    def _folder(self) -> Path:
-        return self.context.checkpoint / "results" / self.context.query
+    def repeats(self) -> bool:
+        return True
+
+    @property
+    def _place(self) -> Place:
+        return self.context.checkpoint
 
     def staging(self, epoch: int, attempt: str) -> Staging:
-        folder = self._folder / hidden_epoch(epoch, attempt)
-        known = self.context
-        return Staging(str(folder), "arrow", known.fsync, known.private, summed=True)
+        fsync, private = self.context.fsync, self.context.private
+        prefix = self._prefix(epoch, attempt)
+        return Staging(str(self._place), prefix, "arrow", fsync, private, summed=True)
 
-    def publish(self, staged: Path, epoch: int) -> None:
-        delivered = staged.with_name(f"delivered{staged.name}")
-        if delivered.exists() or not staged.exists():
-            return
-        parts = sorted(staged.glob("part-*.arrow"))
-        if parts:
-            self.sink.deliver(pl.concat([_read(part) for part in parts]), epoch)
-        # Away at once: a crash amid deleting would hand over the rest as if it were the epoch. The
-        # empty folder stays, for a task that ran twice may come late and stage its part again.
-        os.replace(staged, delivered)
-        self._clear(delivered.name)
+    def _prefix(self, epoch: int, attempt: str) -> str:
+        return f"{RESULTS}/{self.context.query}/{epoch:012d}-{attempt}-"
 
-    def discard(self, staged: Path) -> None:
-        shutil.rmtree(staged, ignore_errors=True)
+    def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
+        names = sorted(f"{self._prefix(epoch, attempt)}{part.name}" for part in parts)
+        self.sink.deliver(pl.concat([self._read(name, epoch) for name in names]), epoch)
+        self._spent.extend(names)
+
+    def clear(self) -> None:
+        for name in self._spent:
+            self._place.remove(name)
+        self._spent.clear()
+
+    def discard(self, epoch: int, attempt: str) -> None:
+        staged = self._prefix(epoch, attempt)
+        # If that fails, the next start does it; the error that brought us here says more
+        with contextlib.suppress(OSError):
+            for name in self._place.names(f"{RESULTS}/{self.context.query}", ".arrow"):
+                if name.startswith(staged):
+                    self._place.remove(name)
 
     def recover(self, epoch: int) -> None:
-        self._clear(f"delivered{hidden_epoch(epoch, '')}")
+        """What a crash left in the checkpoint is cleared away for all queries together."""
 
     def close(self) -> None:
         self.sink.closed()
 
-    def _clear(self, kept: str) -> None:
-        """Removes everything but the mark of the last epoch that was handed over."""
-        for path in self._folder.glob("*"):
-            if path.name.startswith(kept):
-                for part in path.iterdir():
-                    part.unlink(missing_ok=True)
-            else:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def _read(part: Path) -> pl.DataFrame:
-    try:
-        return pl.read_ipc(io.BytesIO(without_checksum(part.read_bytes())))
-    except (OSError, Damaged, pl.exceptions.PolarsError) as error:
-        raise StateError(
-            f"Results that wait to be handed over, '{part}', cannot be read: {error}. Restore the file "
-            "from a copy, or remove its folder to do without these results."
-        ) from error
+    def _read(self, name: str, epoch: int) -> pl.DataFrame:
+        try:
+            return pl.read_ipc(io.BytesIO(without_checksum(self._place.read(name))))
+        except FileNotFoundError as error:
+            raise StateError(
+                f"The results of query '{self.context.query}' in epoch {epoch} are committed, but "
+                f"'{self._place}/{name}', with which they are to be handed over, is not there. Start once "
+                "with the sink that the query had then; if it had this one, restore the file from a copy, "
+                "or start with a new checkpoint folder."
+            ) from error
+        except (OSError, Damaged, pl.exceptions.PolarsError) as error:
+            raise StateError(
+                f"Results that wait to be handed over, '{self._place}/{name}', cannot be read: {error}. "
+                "Restore the file from a copy, or start with a new checkpoint folder."
+            ) from error
 
 
 @dataclass

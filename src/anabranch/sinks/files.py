@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from anabranch.errors import RunError, SettingsError
+from anabranch.errors import RunError, SettingsError, StateError
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.claim import Claim, claim
 from anabranch.sinks.staging import (
@@ -28,6 +29,7 @@ from anabranch.sinks.staging import (
     reveal,
     visible_epoch,
 )
+from anabranch.state.manifest import ResultPart
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,16 @@ class FileSink:
         self._refuse_types(what, context.schema)
         # The real folder, so that what waits in it is found again however the folder is spelt
         real = Path(os.path.realpath(self.folder))
-        held = claim(real, what, context.run, context.name, "epoch=*", context.private)
-        return FileWriter(held, self.format, context.fsync, context.private)
+        held = claim(
+            real,
+            what,
+            context.run,
+            context.checkpoint,
+            "epoch=*",
+            context.private,
+            context.temporary,
+        )
+        return FileWriter(held, context.query, self.format, context.fsync, context.private)
 
     def _refuse_types(self, what: str, schema: pl.Schema) -> None:
         if self.format not in ("csv", "json"):
@@ -71,36 +81,69 @@ class FileWriter:
     """A result folder held by one run."""
 
     held: Claim
+    query: str
     format: str
     fsync: bool
     private: bool
 
-    def staging(self, epoch: int, attempt: str) -> Staging:
-        folder = self.held.folder / hidden_epoch(epoch, attempt)
-        return Staging(str(folder), self.format, self.fsync, self.private)
+    @property
+    def repeats(self) -> bool:
+        return False
 
-    def publish(self, staged: Path, epoch: int) -> None:
-        if not staged.exists():
-            return
+    def staging(self, epoch: int, attempt: str) -> Staging:
+        root, prefix = str(self.held.folder), f"{hidden_epoch(epoch, attempt)}/"
+        return Staging(root, prefix, self.format, self.fsync, self.private)
+
+    def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
+        staged = self.held.folder / hidden_epoch(epoch, attempt)
         target = self.held.folder / visible_epoch(epoch)
-        # A task that ran twice may come late and stage its part again; anything else is not ours
-        strange = _parts(staged) - _parts(target)
-        if target.exists() and strange:
-            raise RunError(
-                f"The results of epoch {epoch} wait in '{staged}', but there already is '{target}' without "
-                f"'{min(strange)}': who wrote it? Move it away and start again."
+        # In this order: a run that has taken over, or been taken over, may rename it just now
+        waiting = staged.exists()
+        if target.exists():
+            missing = [part.name for part in parts if not (target / part.name).exists()]
+            # Without anything staged it is what readers have left of the epoch
+            if missing and waiting:
+                raise RunError(
+                    f"The results of epoch {epoch} wait in '{staged}', but there already is '{target}' "
+                    f"without '{min(missing)}': who wrote it? Move it away and start again."
+                )
+        elif waiting:
+            self._require_whole(staged, target, parts, epoch)
+        else:
+            raise StateError(
+                f"The results of query '{self.query}' in epoch {epoch} are committed, but the sink has them "
+                f"neither waiting in '{staged}' nor in '{target}'. Start with the folder that has them, or "
+                f"once with the sink that the query had; to do without them, make an empty folder '{target}'."
             )
         reveal(staged, target)
 
-    def discard(self, staged: Path) -> None:
-        shutil.rmtree(staged, ignore_errors=True)
+    def _require_whole(
+        self, staged: Path, target: Path, parts: Sequence[ResultPart], epoch: int
+    ) -> None:
+        for part in parts:
+            path = staged / part.name
+            try:
+                size = path.stat().st_size
+                reason = f"has {size} bytes instead of {part.bytes}"
+            except OSError as error:
+                if target.exists():
+                    return
+                size, reason = -1, f"cannot be read: {error.strerror}"
+            if size != part.bytes:
+                raise StateError(
+                    f"The results of query '{self.query}' in epoch {epoch} are committed, but '{path}' "
+                    f"{reason}. Restore the file from a copy; to do without these results, remove "
+                    f"'{staged}' and make an empty folder '{target}'."
+                )
+
+    def clear(self) -> None:
+        """Nothing is left of an epoch once it was renamed."""
+
+    def discard(self, epoch: int, attempt: str) -> None:
+        shutil.rmtree(self.held.folder / hidden_epoch(epoch, attempt), ignore_errors=True)
 
     def recover(self, epoch: int) -> None:
         recover_epochs(self.held.folder, epoch)
 
     def close(self) -> None:
-        self.held.release()
-
-
-def _parts(folder: Path) -> set[str]:
-    return {path.name for path in folder.glob("part-*")}
+        self.held.close()

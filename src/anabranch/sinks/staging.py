@@ -2,13 +2,12 @@
 
 A part has a fixed name and is written whole, so that a task run twice leaves one part. Every attempt at
 an epoch has a folder of its own: a task of an earlier one that is still running somewhere (its driver
-was killed, its job was cancelled) cannot write into it. Nothing in a staging folder counts until the
-manifest of its epoch names the folder.
+was killed, its job was cancelled) cannot write into it. Nothing that is staged counts until the manifest of
+its epoch names it. The manifest has the names of the parts alone, so that the place may be moved.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -22,8 +21,12 @@ import pyarrow.parquet as pq
 from anabranch.errors import RunError, StateError
 from anabranch.sinks.text import write_csv, write_json
 from anabranch.state.checksum import append_checksum
-from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.folders import sync
+from anabranch.state.manifest import ResultPart
+from anabranch.state.place import Place, place
 
+RESULTS = "results"
+"""The folder of a checkpoint for what waits to be handed over."""
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "json": "jsonl"}
 
 
@@ -62,7 +65,8 @@ def recover_epochs(folder: Path, epoch: int) -> None:
         reached = f"has come to epoch {epoch}" if epoch >= 0 else "is new"
         raise StateError(
             f"The folder '{folder}' already has '{later[0]}', but the checkpoint {reached}: that is "
-            "from another run. Use another folder, or the checkpoint of that run."
+            "from another run, or the checkpoint is an older copy. Use another folder or the checkpoint that "
+            f"wrote it, or remove '{later[0]}' and those after it."
         )
     for waiting in folder.glob("_epoch=*"):
         shutil.rmtree(waiting, ignore_errors=True)
@@ -88,7 +92,10 @@ def reveal(waiting: Path, target: Path) -> None:
 class Staging:
     """Where the tasks of one epoch put the rows of one query."""
 
-    folder: str
+    root: str
+    """A folder, or the URI of a checkpoint."""
+    prefix: str
+    """What the names of parts begin with, from the root on; folders among it."""
     format: str
     fsync: bool
     private: bool = True
@@ -96,29 +103,30 @@ class Staging:
     summed: bool = False
     """Whether a part ends with the checksum of the rest: for parts that only this package reads."""
 
-    def write(self, rows: pl.DataFrame, part: str) -> str:
-        """Writes the rows as one part; the name of its file."""
-        folder = Path(self.folder)
-        path = folder / f"part-{part}.{SUFFIX[self.format]}"
-        temporary = folder / f".{path.name}.{os.getpid()}.tmp"
+    @property
+    def place(self) -> Place:
+        return place(self.root, self.private)
+
+    def where(self, name: str) -> str:
+        """What to call a part in messages."""
+        return f"{self.place}/{self.prefix}{name}"
+
+    def write(self, rows: pl.DataFrame, part: str) -> ResultPart:
+        """Writes the rows as one part."""
+        name = f"part-{part}.{SUFFIX[self.format]}"
         try:
-            make_folder(folder, self.private, self.fsync)
-            make_file(temporary, self.private)
-            _WRITERS[self.format](rows, temporary)
-            if self.summed:
-                append_checksum(temporary)
-            if self.fsync:
-                sync(temporary)
-            os.replace(temporary, path)
-            if self.fsync:
-                sync(folder)
-            return path.name
+            with self.place.writing(f"{self.prefix}{name}", self.fsync) as path:
+                _WRITERS[self.format](rows, path)
+                if self.summed:
+                    append_checksum(path)
+                size = path.stat().st_size
+            # A copy in the cache of a URI is of no use to the machine of the task
+            self.place.renew(f"{self.prefix}{name}")
         except (OSError, ValueError, pa.ArrowException, pl.exceptions.PolarsError) as error:
             # Polars and Arrow have words of their own for a disk that is full
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
             reason = getattr(error, "strerror", None) or error
             raise RunError(
-                f"Cannot write results to '{path}': {reason}. The epoch is not counted; free space or "
-                "mend the folder and start again."
+                f"Cannot write results to '{self.where(name)}': {reason}. The epoch is not counted; free "
+                "space or mend the folder and start again."
             ) from error
+        return ResultPart(name=name, rows=rows.height, bytes=size)

@@ -113,6 +113,14 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The rows of the busiest of its sites against their mean, the last epochs counting most."""
 
 
+class ResultPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One file of a query's results in an epoch, wherever the sink keeps it."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
 class MovingRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A move under way, between two epochs."""
 
@@ -151,7 +159,8 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Rows that wait, oldest first."""
     moving: list[MovingRecord] = msgspec.field(default_factory=list)
     """The moves under way."""
-    results: dict[str, str] = msgspec.field(default_factory=dict)
+    results: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
+    """What each query with a sink has given in this epoch; the sink knows where it waits."""
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0

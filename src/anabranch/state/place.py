@@ -25,7 +25,7 @@ from anabranch.errors import StateError
 from anabranch.state.checksum import CHUNK
 from anabranch.state.folders import cache_folder, make_file, make_folder, sync
 
-FOLDERS = ("manifests", "sources", "state")
+FOLDERS = ("manifests", "sources", "state", "results")
 """Where `writing` is asked to put files."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
@@ -50,6 +50,11 @@ class Place:
     def lock(self) -> Path:
         """The file to lock: the same however the place is spelt, if this machine can see it."""
         return self.root / "lock"
+
+    @property
+    def address(self) -> str:
+        """The same text however the place is spelt, as far as this machine can tell."""
+        return os.path.realpath(self.root)
 
     def local(self, name: str) -> Path:
         """A local file with the contents of this one."""
@@ -163,6 +168,11 @@ class RemotePlace(Place):
     def lock(self) -> Path:
         folder = self._folder
         return folder.lock if folder else super().lock
+
+    @property
+    def address(self) -> str:
+        folder = self._folder
+        return folder.address if folder else self.uri
 
     def local(self, name: str) -> Path:
         path = self.root / name

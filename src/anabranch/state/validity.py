@@ -40,6 +40,13 @@ def refuse_impossible(manifest: Manifest, where: str) -> None:
             expect(slot >= 0, f"lane '{lane}' of stream {name} is in slot {slot}")
     for query, rows in manifest.result_rows.items():
         expect(rows >= 0, f"query {query} has {rows} result rows")
+    for query, parts in manifest.results.items():
+        for result in parts:
+            _not_negative(expect, f"'{result.name}' of query {query}", result, ("rows", "bytes"))
+            expect(
+                result.name not in ("", ".", "..") and not {"/", "\0"} & {*result.name},
+                f"a part of the results of query {query} is called '{result.name}'",
+            )
     for name, exchange in manifest.exchanges.items():
         _check_exchange(expect, name, exchange, manifest.sites)
     for name, subquery in manifest.subqueries.items():

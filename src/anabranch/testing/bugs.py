@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,7 +23,7 @@ from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
 from anabranch.sinks.dead_letter import Letters
-from anabranch.sinks.driver import DriverWriter, _read
+from anabranch.sinks.driver import DriverWriter
 from anabranch.state.group import SiteState
 from anabranch.state.ledger import Ledger
 from anabranch.state.segment import SegmentRef
@@ -106,19 +105,18 @@ def _greedy(before: PartitionMap, after: PartitionMap) -> PartitionMap:
 def _published_early(right: Wrong) -> Wrong:
     def hasty(self: Checkpoint, orders: Orders, report: Any) -> None:
         right(self, orders, report)
-        for query, staging in orders.results.items():
-            self._writers[query].publish(Path(staging.folder), orders.epoch)
+        for query, writer in self._outlets._writers.items():
+            parts = report.result_parts(query)
+            if parts:
+                writer.publish(parts, orders.epoch, orders.attempt)
 
     return hasty
 
 
 def _published_twice(right: Wrong) -> Wrong:
-    def twice(self: DriverWriter, staged: Path, epoch: int) -> None:
-        if not staged.with_name(f"delivered{staged.name}").exists():
-            parts = [_read(part) for part in sorted(staged.glob("part-*.arrow"))]
-            if parts:
-                self.sink.deliver(pl.concat(parts), epoch)
-        right(self, staged, epoch)
+    def twice(self: DriverWriter, *published: Any) -> None:
+        right(self, *published)
+        right(self, *published)
 
     return twice
 

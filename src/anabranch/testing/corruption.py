@@ -11,7 +11,7 @@ from pathlib import Path
 
 DURABLE = (
     "manifests/*.json", "sources/*.json", "state/*/*.arrow", "landing/*/batch-*/*",
-    "results/*/_epoch=*/part-*",
+    "results/*/*.arrow", "results/*.json",
 )  # fmt: skip
 """What a checkpoint keeps, as patterns. Spark's own files below `landing` have checksums of Spark's."""
 
