@@ -63,7 +63,7 @@ from anabranch.sources.make import (
     require_columns,
 )
 from anabranch.state.manifest import Manifest
-from anabranch.state.place import RemotePlace, place
+from anabranch.state.place import place
 from anabranch.state.store import read_latest
 
 if TYPE_CHECKING:
@@ -422,8 +422,7 @@ class Session:
             burdens=burdens or (lambda epoch: {}),
         )
         sources = {name: self._streams[name].source for name in plan.streams}
-        if not isinstance(durable, RemotePlace):
-            refuse_overlaps(durable.root, sources, made, options.dead_letter)
+        refuse_overlaps(durable, sources, made, options.dead_letter)
         explainer = planning.explainer(made)
         return Run(plan, sources, made, self._transport(), options, explainer).start()
 

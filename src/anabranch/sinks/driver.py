@@ -119,11 +119,14 @@ class MemorySink(Delivered):
     _open: bool = False
 
     def open(self, context: WriteContext) -> DriverWriter:
-        # Of two drivers of one run, the ledger says which may go on
-        if self._run != context.run and (self._open or self.epochs):
-            state = "is taking" if self._open else "has"
+        if self._open:
             raise StateError(
-                f"The memory sink of '{context.query}' {state} the results of run {self._run}, another one: "
+                f"The memory sink of '{context.query}' is taking the results of run {self._run} now. Stop "
+                "that run first, or give every run a MemorySink of its own."
+            )
+        if self._run != context.run and self.epochs:
+            raise StateError(
+                f"The memory sink of '{context.query}' has the results of run {self._run}, another one: "
                 "give every run a MemorySink of its own."
             )
         self._run, self._open = context.run, True

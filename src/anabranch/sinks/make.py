@@ -9,14 +9,14 @@ from typing import Any
 
 from anabranch.errors import PlanningError, SettingsError
 from anabranch.sinks.base import Sink
-from anabranch.sinks.driver import ConsoleSink, ForeachSink, MemorySink
+from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink
 
 
 def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
     """The sink of each query."""
     made = {query: _make(query, sink) for query, sink in given.items()}
-    _check_folders(made)
+    _refuse_shared(made)
     return made
 
 
@@ -42,10 +42,16 @@ def _make(query: str, sink: Any) -> Sink:
     )
 
 
-def _check_folders(sinks: Mapping[str, Sink]) -> None:
-    """Two queries in one folder would take each other's parts for their own."""
+def _refuse_shared(sinks: Mapping[str, Sink]) -> None:
+    """Two queries in one place would take each other's results for their own."""
     taken: dict[Path, str] = {}
+    held: dict[int, str] = {}
     for query, sink in sorted(sinks.items()):
+        if isinstance(sink, Delivered) and (other := held.setdefault(id(sink), query)) != query:
+            raise PlanningError(
+                f"Queries '{other}' and '{query}' have the same {type(sink).__name__} object, which would "
+                "mix their results: give each its own."
+            )
         if isinstance(sink, FileSink):
             other = taken.setdefault(Path(os.path.realpath(sink.folder)), query)
             if other != query:

@@ -228,21 +228,3 @@ def hidden_part(pattern: str) -> str | None:
 def _is_hidden_match(pattern: str, match: str) -> bool:
     pairs = zip(Path(pattern).parts, Path(match).parts, strict=False)
     return any(glob.has_magic(part) and name.startswith(HIDDEN) for part, name in pairs)
-
-
-def would_read(path: str, file: str) -> bool:
-    """Whether a file would be read by a stream of this path, were there one."""
-    real = Path(os.path.realpath(file))
-    if not is_pattern(path):
-        root = Path(os.path.realpath(path))
-        return real.is_relative_to(root) and not _hidden(real.relative_to(root).parts)
-    root = Path(os.path.realpath(fixed_part(path)))
-    if not real.is_relative_to(root):
-        return False
-    names = real.relative_to(root).parts
-    parts = Path(path).relative_to(fixed_part(path)).parts
-    return _fits(parts, names) and not _hidden(names)
-
-
-def _hidden(names: tuple[str, ...]) -> bool:
-    return any(name.startswith(HIDDEN) for name in names)

@@ -56,6 +56,11 @@ class Place:
         """The same text however the place is spelt, as far as this machine can tell."""
         return os.path.realpath(self.root)
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder it is for this machine; None if it is none."""
+        return self.root
+
     def local(self, name: str) -> Path:
         """A local file with the contents of this one."""
         return self.root / name
@@ -168,6 +173,11 @@ class RemotePlace(Place):
     def lock(self) -> Path:
         folder = self._folder
         return folder.lock if folder else super().lock
+
+    @property
+    def folder(self) -> Path | None:
+        folder = self._folder
+        return folder.root if folder else None
 
     @property
     def address(self) -> str:
