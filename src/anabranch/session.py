@@ -11,7 +11,9 @@ Streams
 
 from __future__ import annotations
 
+import contextlib
 import math
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -47,8 +49,9 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
 from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
-from anabranch.settings import Settings, read_settings
-from anabranch.sinks.make import make_sinks, require_folder
+from anabranch.settings import FINITE, Settings, read_settings
+from anabranch.sinks.files import require_folder
+from anabranch.sinks.make import make_sinks
 from anabranch.sinks.overlap import refuse_overlaps
 from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
@@ -400,9 +403,8 @@ class Session:
                         "given: start(dead_letter='folder')."
                     )
         made = make_sinks(sinks)
-        durable = place(
-            str(checkpoint or tempfile.mkdtemp(prefix="anabranch-")), self.settings.private_files
-        )
+        root = str(checkpoint) if checkpoint is not None else tempfile.mkdtemp(prefix="anabranch-")
+        durable = place(root, self.settings.private_files)
         options = RunOptions(
             name=name,
             root=str(durable),
@@ -412,7 +414,7 @@ class Session:
             available_now=trigger == "available-now",
             interval=interval,
             close_at_end=at_end == "close",
-            dead_letter=str(Path(dead_letter).absolute()) if dead_letter else None,
+            dead_letter=str(Path(dead_letter).absolute()) if dead_letter is not None else None,
             on_bad={name: stream.on_bad for name, stream in self._streams.items()},
             on_late={name: stream.on_late for name, stream in self._streams.items()},
             ahead={name: stream.ahead for name, stream in self._streams.items() if stream.ahead},
@@ -422,9 +424,14 @@ class Session:
             burdens=burdens or (lambda epoch: {}),
         )
         sources = {name: self._streams[name].source for name in plan.streams}
-        refuse_overlaps(durable, sources, made, options.dead_letter)
-        explainer = planning.explainer(made)
-        return Run(plan, sources, made, self._transport(), options, explainer).start()
+        with contextlib.ExitStack() as unless_started:
+            if options.temporary:
+                unless_started.callback(shutil.rmtree, root, ignore_errors=True)
+            refuse_overlaps(durable, sources, made, options.dead_letter)
+            explainer = planning.explainer(made)
+            run = Run(plan, sources, made, self._transport(), options, explainer).start()
+            unless_started.pop_all()
+        return run
 
     def _transport(self) -> Transport:
         if self.spark is None:
@@ -465,7 +472,7 @@ def _interval(trigger: str | float) -> float:
         )
     except LanguageError:
         seconds = math.nan
-    if not 0 <= seconds < math.inf:
+    if not 0 <= seconds <= FINITE:
         raise SettingsError(
             f"trigger is {trigger!r}; expected {', '.join(TRIGGERS)}, a number of seconds from 0 on, or a "
             'length of time such as "10 seconds".'

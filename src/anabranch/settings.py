@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import typing
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import msgspec
@@ -18,6 +19,21 @@ TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
 }  # fmt: skip
+
+FINITE = 1e9
+"""More than any number of seconds or ratio that means something; clocks cannot wait much longer."""
+BOUNDS: dict[str, tuple[float, float]] = {
+    "partitions_per_site": (1, inf), "max_files_per_epoch": (1, inf), "max_bytes_per_epoch": (1, inf),
+    "max_rows_per_epoch": (1, inf), "split_tasks": (0, inf), "poll_interval_seconds": (0, FINITE),
+    "idle_after_seconds": (0, FINITE), "sample_rows": (1, inf), "allot_imbalance": (1, FINITE),
+    "imbalance_threshold": (1, FINITE), "utilisation_limit": (0, 1),
+    "least_collection_seconds": (0, FINITE), "most_collection_seconds": (0, FINITE),
+    "least_gain_seconds": (0, FINITE), "moved_bytes_per_epoch": (1, inf), "skew_buffer_bytes": (1, inf),
+    "site_memory_bytes": (1, inf), "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
+    "compaction_floor_rows": (0, inf), "combine_reduction": (0, FINITE), "keep_manifests": (1, inf),
+    "recent_progress": (1, inf), "landing_ahead": (1, inf),
+}  # fmt: skip
+"""The least and the most that each number may be."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,23 +131,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                     f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
                     f"{', '.join(options)}."
                 )
-        if self.allot_imbalance < 1:
-            raise SettingsError(
-                f"Setting 'allot_imbalance' is {self.allot_imbalance}; expected at least 1."
-            )
-        self._refuse_contradictions()
-        for name, least in (
-            ("partitions_per_site", 1), ("max_files_per_epoch", 1), ("max_bytes_per_epoch", 1),
-            ("max_rows_per_epoch", 1), ("compaction_fan", 2), ("keep_manifests", 1),
-            ("recent_progress", 1), ("landing_ahead", 1), ("compaction_floor_rows", 0),
-            ("sample_rows", 1), ("split_tasks", 0), ("imbalance_threshold", 1),
-            ("utilisation_limit", 0), ("least_collection_seconds", 0), ("least_gain_seconds", 0),
-            ("moved_bytes_per_epoch", 1), ("skew_buffer_bytes", 1),
-        ):  # fmt: skip
-            if not getattr(self, name) >= least:
+        for name, (least, most) in BOUNDS.items():
+            value = getattr(self, name)
+            # Not `<`, which a NaN would pass
+            if value is not None and not (least <= value <= most):
+                upper = "" if most in (inf, FINITE) else f" and at most {most}"
                 raise SettingsError(
-                    f"Setting '{name}' is {getattr(self, name)}; expected at least {least}."
+                    f"Setting '{name}' is {value}; expected a number of at least {least}{upper}."
                 )
+        self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
         """Settings that fit alone but not together."""
@@ -140,19 +148,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 "Setting 'policy' is 'memory', but no site has a limit to keep: give "
                 "'site_memory_bytes' too, or choose another policy."
             )
-        if self.site_memory_bytes is not None and self.site_memory_bytes < 1:
-            raise SettingsError(
-                f"Setting 'site_memory_bytes' is {self.site_memory_bytes}; expected at least 1, or "
-                "nothing for no limit."
-            )
         if self.least_collection_seconds > self.most_collection_seconds:
             raise SettingsError(
                 f"Setting 'least_collection_seconds' is {self.least_collection_seconds}, more than "
                 f"'most_collection_seconds', which is {self.most_collection_seconds}."
-            )
-        if self.utilisation_limit > 1:
-            raise SettingsError(
-                f"Setting 'utilisation_limit' is {self.utilisation_limit}; expected a share from 0 to 1."
             )
         fixed = [name for name in FIXED if getattr(self, name) != _default(name)]
         if self.self_tuning and fixed:

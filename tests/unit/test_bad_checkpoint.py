@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -439,3 +440,42 @@ def test_the_handle_says_what_happened(tmp_path: Path) -> None:
     assert run.status["message"] == f"Failed: {error}"
     path.write_bytes(whole)
     goes_on(stage)
+
+
+def test_a_link_to_nothing_among_the_manifests_is_told(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    link = newest(stage).with_name("000000000099.json")
+    link.symlink_to(tmp_path / "nowhere")
+    for use in (lambda: stage.refused(StateError), lambda: _explained(stage)):
+        message = use()
+        assert str(link) in message
+        assert "link to what is not there" in message
+    link.unlink()
+    goes_on(stage)
+
+
+def _explained(stage: Stage) -> str:
+    with pytest.raises(StateError) as caught:
+        stage.session().explain(stage.checkpoint)
+    return str(caught.value)
+
+
+def test_a_folder_in_the_place_of_any_file_is_told_or_not_met(tmp_path: Path) -> None:
+    """By name, in a StateError, wherever the file system complains."""
+    stage = half_way(Stage(tmp_path))
+    whole = tmp_path / "whole"
+    shutil.copytree(stage.checkpoint, whole)
+    shutil.copytree(stage.out, tmp_path / "results")
+    files = [path.relative_to(whole) for path in whole.rglob("*") if path.is_file()]
+    for name in files:
+        for place, copy in ((stage.checkpoint, whole), (stage.out, tmp_path / "results")):
+            shutil.rmtree(place)
+            shutil.copytree(copy, place)
+        (stage.checkpoint / name).unlink()
+        (stage.checkpoint / name / "inner").mkdir(parents=True)
+        told = ""
+        try:
+            stage.finish()
+        except StateError as error:
+            told = str(error)
+        assert not told or str(name) in told

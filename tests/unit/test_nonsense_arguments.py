@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import msgspec
+import polars as pl
 import pytest
 
 import anabranch
 from anabranch import Session, col, count
-from anabranch.errors import AnabranchError
-from anabranch.settings import Settings, read_settings
+from anabranch.errors import AnabranchError, SettingsError
+from anabranch.settings import BOUNDS, Settings, read_settings
+from anabranch.sinks import FileSink
 
 NONSENSE: list[Any] = [
-    None, True, -5, 2**70, math.inf, math.nan, 1.5, "", "x" * 300, "\x00", b"bytes", [], {}, (), object(),
-    [None], {"a": None}, print, col("nothing"), count(),
+    None, True, -5, 2**70, math.inf, math.nan, 1.5, "", "x" * 300, "\x00", "\ud800", b"bytes", [], {}, (),
+    object(), [None], {"a": None}, print, col("nothing"), count(),
 ]  # fmt: skip
 
 
@@ -97,6 +101,11 @@ HANDS = {
     "set_sites": lambda run, v: run.set_sites(v),
     "partition_map": lambda run, v: run.partition_map(v),
     "repartition": lambda run, v: run.repartition("q@1", v),
+    "split": lambda run, v: run.partition_map("q@1").split(v),
+    "merged": lambda run, v: run.partition_map("q@1").merged(v),
+    "on": lambda run, v: run.partition_map("q@1").on(v),
+    "moved": lambda run, v: run.partition_map("q@1").moved(v),
+    "moved to": lambda run, v: run.partition_map("q@1").moved({0: v}),
     "results": lambda run, v: run.results(v),
     "await_termination": lambda run, v: run.await_termination(v),
 }
@@ -119,8 +128,9 @@ def test_the_hands_on_a_run_refuse_nonsense() -> None:
 @pytest.mark.parametrize(
     "option", ["trigger", "at_end", "checkpoint", "dead_letter", "name", "sinks"]
 )
-def test_runs_refuse_nonsense(option: str) -> None:
-    for value in (None, True, -5, math.inf, math.nan, [], object()):
+def test_runs_refuse_nonsense(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for value in NONSENSE:
         made = session()
         made.query("q", "SELECT time FROM t")
         options: dict[str, Any] = {"sinks": {"q": "memory"}, option: value}
@@ -129,6 +139,105 @@ def test_runs_refuse_nonsense(option: str) -> None:
             made.start(**options).stop()
 
         only_ours(start)
+
+
+@pytest.mark.parametrize("kind", ["sink", "path", "format", "FileSink", "format of FileSink"])
+def test_sinks_refuse_nonsense(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for value in NONSENSE:
+
+        def start(value: Any = value) -> None:
+            made = session()
+            made.query("q", "SELECT time FROM t")
+            sink = {
+                "sink": lambda: value,
+                "path": lambda: {"path": value},
+                "format": lambda: {"path": "out", "format": value},
+                "FileSink": lambda: FileSink(value),
+                "format of FileSink": lambda: FileSink(Path("out"), value),
+            }[kind]()
+            made.start(sinks={"q": sink}).stop()
+
+        only_ours(start)
+
+
+def test_plans_of_nonsense_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = session()
+    made.query("q", "SELECT time FROM t")
+    for value in NONSENSE:
+        for look in (made.explain, made.plan, made.explain_svg, made.partitioning):
+            only_ours(lambda value=value, look=look: look(checkpoint=value))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "option", ["exponent", "rows", "rate", "seed", "skew", "keys", "disorder", "rows_per_second"]
+)
+def test_generators_refuse_nonsense(option: str) -> None:
+    for value in NONSENSE:
+        options: dict[str, Any] = {
+            "generator": "packets",
+            "ordered": "time",
+            "rows": 10,
+            option: value,
+        }
+        only_ours(lambda options=options: Session.in_process().stream("s", **options))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "option", ["path", "format", "schema", "file_order", "partitioned_by", "ordered", "on_bad"]
+)
+def test_file_streams_refuse_nonsense(option: str, tmp_path: Path) -> None:
+    pl.DataFrame({"time": [1]}).write_parquet(tmp_path / "a.parquet")
+    for value in NONSENSE:
+        options: dict[str, Any] = {"path": tmp_path, "ordered": "time", option: value}
+        only_ours(lambda options=options: Session.in_process().stream("s", **options))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", sorted(BOUNDS))
+def test_numbers_of_settings_are_finite_and_within_their_bounds(name: str) -> None:
+    least, most = BOUNDS[name]
+    wrong = [least - 1, -(2**70)] + ([most + 1] if most == 1 else [])
+    kind = {field.name: field.type for field in msgspec.structs.fields(Settings)}[name]
+    if float in (kind, *getattr(kind, "__args__", ())):
+        wrong += [math.nan, math.inf, -math.inf]
+    for value in wrong:
+        with pytest.raises(SettingsError, match=name):
+            read_settings({name: value})
+        with pytest.raises(SettingsError, match=rf"Setting '{name}' is .*; expected"):
+            Settings(**{name: value})
+
+
+def test_every_number_among_the_settings_has_bounds() -> None:
+    numbers = {
+        field.name
+        for field in msgspec.structs.fields(Settings)
+        if {int, float} & {field.type, *getattr(field.type, "__args__", ())}
+    }
+    assert numbers == BOUNDS.keys()
+
+
+@pytest.mark.parametrize("value", ["", "\x00", "\ud800"])
+def test_a_checkpoint_that_is_no_name_is_refused_and_not_taken_for_none(value: str) -> None:
+    made = session()
+    made.query("q", "SELECT time FROM t")
+    for use in (
+        made.explain,
+        lambda checkpoint: made.start(sinks={"q": "memory"}, checkpoint=checkpoint),
+    ):
+        with pytest.raises(AnabranchError, match=r"The checkpoint is .*Was a variable not set"):
+            use(checkpoint=value)
+
+
+@pytest.mark.parametrize("place", ["dead_letter", "sink"])
+def test_a_folder_without_a_name_is_refused(place: str) -> None:
+    made = session()
+    made.query("q", "SELECT time FROM t")
+    options: dict[str, Any] = {"sinks": {"q": "memory"}, "dead_letter": ""}
+    if place == "sink":
+        options = {"sinks": {"q": ""}}
+    with pytest.raises(SettingsError, match="Was a variable not set"):
+        made.start(**options)
 
 
 @pytest.mark.parametrize("value", [None, True, -5, math.inf, math.nan])

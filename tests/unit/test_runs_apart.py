@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -343,3 +344,18 @@ def test_a_type_that_a_format_cannot_hold_is_refused_at_the_start(
     assert "column 'd' is Duration" in str(caught.value)
     assert "parquet or arrow" in str(caught.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_start_that_fails_leaves_no_temporary_checkpoint(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = stage.root / "temporary"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    (stage.root / "file").write_text("")
+    for sink in (stage.root / "file", stage.input / "out"):
+        with pytest.raises(SettingsError):
+            stage.start(sinks={"sums": sink}, checkpoint=None)
+    assert list(made.iterdir()) == []
+    stage.finish(checkpoint=None)
+    assert list(made.iterdir()) == []

@@ -30,6 +30,7 @@ from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, s
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
+from anabranch.state.folders import explained
 from anabranch.state.manifest import (
     ExchangeRecord,
     Manifest,
@@ -145,12 +146,13 @@ class Checkpoint:
     def recover(self) -> None:
         """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
         leftovers of the next."""
-        self.store.ledger.claim(self._claim)
-        self._outlets.recover(self.manifest)
-        self.store.ledger.sweep()
-        # Starts that come to no epoch leave no line that grows
-        self.clear()
-        self._outlets.sweep(self.manifest)
+        with explained(self.store.place):
+            self.store.ledger.claim(self._claim)
+            self._outlets.recover(self.manifest)
+            self.store.ledger.sweep()
+            # Starts that come to no epoch leave no line that grows
+            self.clear()
+            self._outlets.sweep(self.manifest)
 
     def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:
         """Where the results of an epoch wait for its commit."""
@@ -382,8 +384,9 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Deletes what no longer counts; raises StateError if another run has taken over."""
-        self.store.ledger.clear(self.options.settings.keep_manifests)
-        self._outlets.clear()
+        with explained(self.store.place):
+            self.store.ledger.clear(self.options.settings.keep_manifests)
+            self._outlets.clear()
 
     def close(self) -> None:
         with contextlib.ExitStack() as stack:

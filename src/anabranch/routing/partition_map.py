@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -94,6 +95,14 @@ class PartitionMap:
         """The number of the partition that a slot belongs to."""
         return bisect_right(self.starts, slot) - 1
 
+    def _slot(self, given: object) -> int:
+        """What was given for a slot, if it is one."""
+        if not isinstance(given, (int, np.integer)) or not 0 <= given < self.slots:
+            raise PlanningError(
+                f"There is no slot {given!r:.100}; expected a whole number from 0 to {self.slots - 1}."
+            )
+        return int(given)
+
     def range_at(self, slot: int) -> tuple[int, int]:
         """The slots [first, end) of the partition that a slot belongs to."""
         number = self.partition_at(slot)
@@ -102,10 +111,23 @@ class PartitionMap:
 
     def on(self, sites: Sequence[int]) -> PartitionMap:
         """The same partitions on these sites."""
-        return replace(self, sites=tuple(sites))
+        try:
+            numbers = tuple(operator.index(site) for site in sites)
+        except TypeError as error:
+            raise PlanningError(
+                f"Expected a list of sites by number, got {sites!r:.100}."
+            ) from error
+        for number in numbers:
+            if not 0 <= number < MAX_SLOTS:
+                raise PlanningError(f"There is no site {number}; sites are counted from 0.")
+        return replace(self, sites=numbers)
 
     def moved(self, targets: Mapping[int, int]) -> PartitionMap:
         """With partitions, told by their first slots, on other sites."""
+        if not isinstance(targets, Mapping):
+            raise PlanningError(
+                f"Expected a mapping of first slots to sites, got {targets!r:.100}."
+            )
         return self.on([targets.get(at, s) for at, s in zip(self.starts, self.sites, strict=True)])
 
     def respread(self, sites: Sequence[int]) -> PartitionMap:
@@ -136,7 +158,7 @@ class PartitionMap:
 
     def split(self, at: int) -> PartitionMap:
         """With the partition around a slot cut in two there; both stay on its site."""
-        number = self.partition_at(at)
+        number = self.partition_at(self._slot(at))
         if self.starts[number] == at:
             return self
         starts = (*self.starts[: number + 1], at, *self.starts[number + 1 :])
@@ -145,7 +167,7 @@ class PartitionMap:
 
     def merged(self, at: int) -> PartitionMap:
         """With the partition that begins at a slot joined to the one before it, on that one's site."""
-        number = self.partition_at(at)
+        number = self.partition_at(self._slot(at))
         if number == 0 or self.starts[number] != at:
             return self
         keep = [n for n in range(self.partitions) if n != number]

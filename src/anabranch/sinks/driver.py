@@ -11,7 +11,7 @@ import contextlib
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pyarrow as pa
@@ -27,6 +27,9 @@ from anabranch.state.place import Place
 
 class Delivered:
     """The common part of such sinks: a writer that hands each epoch over to `deliver`."""
+
+    receiver: ClassVar[str] = "The sink"
+    """What to say that failed when `deliver` does."""
 
     def open(self, context: WriteContext) -> DriverWriter:
         return DriverWriter(self, context)
@@ -68,7 +71,17 @@ class DriverWriter:
 
     def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
         names = sorted(f"{self._prefix(epoch, attempt)}{part.name}" for part in parts)
-        self.sink.deliver(pl.concat([self._read(name, epoch) for name in names]), epoch)
+        rows = pl.concat([self._read(name, epoch) for name in names])
+        try:
+            self.sink.deliver(rows, epoch)
+        except Exception as error:
+            again = "it will be handed over again at the next start"
+            if self.context.temporary:
+                again = "without a checkpoint it will not be handed over again"
+            raise RunError(
+                f"{self.sink.receiver} of query '{self.context.query}' failed in epoch {epoch}: "
+                f"{error!r:.500}. The epoch is committed: {again}."
+            ) from error
         self._spent.extend(names)
 
     def clear(self) -> None:
@@ -167,13 +180,8 @@ class ConsoleSink(Delivered):
 class ForeachSink(Delivered):
     """Calls `function(arrow_table, epoch)` for every epoch with results."""
 
+    receiver: ClassVar[str] = "The function of the sink"
     function: Callable[[pa.Table, int], Any]
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
-        try:
-            self.function(rows.to_arrow(), epoch)
-        except Exception as error:
-            raise RunError(
-                f"The function of a foreach sink failed in epoch {epoch}: {error!r}. The epoch is "
-                "committed: it will be handed over again at the next start."
-            ) from error
+        self.function(rows.to_arrow(), epoch)

@@ -15,10 +15,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import polars as pl
 
-from anabranch.errors import RunError, SettingsError, StateError
+from anabranch.errors import RunError, SettingsError, StateError, shorten
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.claim import Claim, claim
 from anabranch.sinks.staging import (
@@ -40,10 +41,13 @@ class FileSink:
     format: str = "parquet"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder))
-        if self.format not in SUFFIX:
+        # Whatever a user may give
+        folder, format = cast(Any, self.folder), cast(Any, self.format)
+        require_folder("The folder of a sink", folder)
+        object.__setattr__(self, "folder", Path(folder))
+        if not isinstance(format, str) or format not in SUFFIX:
             raise SettingsError(
-                f"There is no result format '{self.format}'. Existing: {', '.join(SUFFIX)}."
+                f"There is no result format {format!r:.100}. Existing: {', '.join(SUFFIX)}."
             )
 
     def open(self, context: WriteContext) -> FileWriter:
@@ -147,3 +151,22 @@ class FileWriter:
 
     def close(self) -> None:
         self.held.close()
+
+
+def require_folder(what: str, path: Any) -> None:
+    """Refuses anything where a folder of this machine is wanted that is the name of none."""
+    if not isinstance(path, (str, Path)):
+        raise SettingsError(f"{what} is {shorten(repr(path), 100)}; expected a folder.")
+    if "://" in str(path):
+        raise SettingsError(
+            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
+            "anabranch.sinks.spark.SparkSink."
+        )
+    try:
+        possible = str(path) != "" and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise SettingsError(
+            f"{what} is {str(path)!r}; expected the name of a folder. Was a variable not set?"
+        )

@@ -10,7 +10,7 @@ from typing import Any
 from anabranch.errors import PlanningError, SettingsError
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.files import FileSink, require_folder
 
 
 def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
@@ -59,12 +59,3 @@ def _refuse_shared(sinks: Mapping[str, Sink]) -> None:
                     f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "
                     "give each its own."
                 )
-
-
-def require_folder(what: str, path: str | Path) -> None:
-    """Refuses an address where a folder of this machine is wanted."""
-    if "://" in str(path):
-        raise SettingsError(
-            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
-            "anabranch.sinks.spark.SparkSink."
-        )

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
-from anabranch.errors import RunError
 from anabranch.sinks.driver import Delivered
 
 
@@ -17,15 +16,10 @@ from anabranch.sinks.driver import Delivered
 class SparkSink(Delivered):
     """Calls `write(dataframe, epoch)`, e.g. `lambda df, epoch: df.write.mode("append").saveAsTable("t")`."""
 
+    receiver: ClassVar[str] = "The Spark writer of the sink"
     spark: SparkSession
     write: Callable[[DataFrame, int], Any]
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
         table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
-        try:
-            self.write(self.spark.createDataFrame(table), epoch)
-        except Exception as error:
-            raise RunError(
-                f"The Spark writer of a sink failed in epoch {epoch}: {error!r:.500}. The epoch is "
-                "committed: it will be handed over again at the next start."
-            ) from error
+        self.write(self.spark.createDataFrame(table), epoch)

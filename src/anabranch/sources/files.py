@@ -138,6 +138,15 @@ def file_source(
         raise SourceError(
             f"Stream '{stream}': there is no file format '{format}'. Existing: {', '.join(FORMATS)}."
         )
+    try:
+        possible = "\0" not in path and bool(os.fsencode(path))
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise SourceError(
+            f"Stream '{stream}': the path is {path!r}; expected a folder, a file or a pattern. Was a "
+            "variable not set?"
+        )
     path = os.path.abspath(path)
     try:
         path.encode()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import polars as pl
@@ -73,7 +73,9 @@ class Generator:
                 raise SourceError(
                     f"Generator {name} is {value!r}: give a whole number from {least} to {most}."
                 )
-        if not 0 < self.exponent < math.inf:
+        exponent = cast(Any, self.exponent)
+        number = isinstance(exponent, (int, float)) and not isinstance(exponent, bool)
+        if not number or not 0 < exponent < math.inf:
             raise SourceError(
                 f"Generator exponent is {self.exponent!r}: give a number above 0, such as 1.1."
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from anabranch.errors import StateError
@@ -27,6 +29,19 @@ def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
 def make_file(path: Path, private: bool) -> None:
     """Makes an empty file to be written by whoever knows its path alone; a stricter umask counts."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600 if private else 0o666))
+
+
+@contextlib.contextmanager
+def explained(checkpoint: object) -> Iterator[None]:
+    """Turns what the file system says of a checkpoint into a StateError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or checkpoint
+        raise StateError(
+            f"The checkpoint '{checkpoint}' cannot be used: {error.strerror or error} ('{where}'). Restore "
+            "or mend what is there, or start with another checkpoint folder."
+        ) from error
 
 
 def sync(path: Path) -> None:

@@ -18,6 +18,7 @@ import uuid
 from msgspec.structs import replace
 
 from anabranch.errors import StateError
+from anabranch.state.folders import explained
 from anabranch.state.manifest import Manifest, decode, encode
 from anabranch.state.place import Place
 
@@ -133,7 +134,8 @@ class Ledger:
 
     def _read(self, name: str) -> Manifest:
         try:
-            return decode(self._place.read(name), f"{self._place}/{name}")
+            with explained(self._place):
+                return decode(self._place.read(name), f"{self._place}/{name}")
         except StateError as error:
             raise StateError(
                 f"{error} It is not the newest one: it may also be deleted."
@@ -145,11 +147,18 @@ class Ledger:
 
 def read_newest(place: Place) -> Manifest | None:
     """The newest entry of a checkpoint; a run may be writing on in the meantime."""
-    while names := place.names(FOLDER, SUFFIX):
+    gone = ""
+    while names := _listed(place):
         where = f"{place}/{names[-1]}"
         try:
             newest = decode(place.read(names[-1]), where)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if names[-1] == gone:
+                raise StateError(
+                    f"The manifest '{where}' is listed but cannot be opened: is it a link to what is not "
+                    "there? Restore it from a copy, or start with a new checkpoint folder."
+                ) from error
+            gone = names[-1]
             continue  # cleared away by the run since it was listed: there is a newer one
         except OSError as error:
             raise StateError(
@@ -163,6 +172,11 @@ def read_newest(place: Place) -> Manifest | None:
             )
         return newest
     return None
+
+
+def _listed(place: Place) -> list[str]:
+    with explained(place):
+        return place.names(FOLDER, SUFFIX)
 
 
 def _name(serial: int) -> str:

@@ -279,6 +279,15 @@ class RemotePlace(Place):
 @functools.lru_cache(maxsize=32)
 def place(root: str, private: bool = True) -> Place:
     """The place of a folder, or of a URI such as s3://bucket/folder or hdfs://host/folder."""
+    try:
+        possible = bool(root) and b"\0" not in os.fsencode(root)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise StateError(
+            f"The checkpoint is {root!r}; expected a folder, or a URI that pyarrow.fs understands. Was a "
+            "variable not set? Leave it out, or give None, for a run that is not to be continued."
+        )
     if "://" not in root:
         return Place(Path(root).absolute(), private)
     try:

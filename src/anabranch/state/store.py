@@ -40,7 +40,8 @@ class Store:
             self._lock = open(place.lock, "a+")  # noqa: SIM115 - held until close()
         except OSError as error:
             raise StateError(
-                f"The checkpoint folder '{place}' cannot be written: {error.strerror}. "
+                f"The checkpoint folder '{place}' cannot be written: {error.strerror} "
+                f"('{error.filename or place}'). "
                 "Choose another folder or change its permissions."
             ) from error
         try:
