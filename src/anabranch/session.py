@@ -102,7 +102,9 @@ class Session:
                 f"A session needs a whole number of sites, at least one, not {self.sites!r}."
             )
         self.settings = (
-            settings if isinstance(settings, Settings) else read_settings(settings or {})
+            settings
+            if isinstance(settings, Settings)
+            else read_settings({} if settings is None else settings)
         )
         self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}

@@ -135,9 +135,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             value = getattr(self, name)
             # Not `<`, which a NaN would pass
             if value is not None and not (least <= value <= most):
-                upper = "" if most in (inf, FINITE) else f" and at most {most}"
+                upper = "" if most == inf else f" and at most {most:g}"
                 raise SettingsError(
-                    f"Setting '{name}' is {value}; expected a number of at least {least}{upper}."
+                    f"Setting '{name}' is {value}; expected at least {least}{upper}."
                 )
         self._refuse_contradictions()
 

@@ -20,7 +20,7 @@ from anabranch.sinks import FileSink
 
 NONSENSE: list[Any] = [
     None, True, -5, 2**70, math.inf, math.nan, 1.5, "", "x" * 300, "\x00", "\ud800", b"bytes", [], {}, (),
-    object(), [None], {"a": None}, print, col("nothing"), count(),
+    object(), pl.DataFrame(), [None], {"a": None}, print, col("nothing"), count(),
 ]  # fmt: skip
 
 

@@ -257,3 +257,25 @@ def test_folders_named_by_text(stage: Stage, form: str) -> None:
     stage.finish(sinks={"sums": sink})
     stage.out_format = "csv"
     assert stage.results() == stage.expected(*GOOD)
+
+
+def test_a_sink_that_a_query_gets_later_is_told_to_lack_what_was_before(stage: Stage) -> None:
+    def start(sinks: dict[str, Path]) -> list[str]:
+        session = stage.session()
+        session.query("rows_too", session.from_stream("rows"))
+        run = stage.run(session, sinks=sinks)
+        return [
+            warning
+            for progress in run.recent_progress
+            for warning in progress["customMetrics"]["warnings"]
+            if "sink" in warning
+        ]
+
+    assert start({"sums": stage.out}) == []
+    stage.write(4)
+    both = {"sums": stage.out, "rows_too": stage.root / "rows_too"}
+    (warning,) = start(both)
+    for words in ("'rows_too' had no sink before", "160 results up to epoch 3", "new checkpoint"):
+        assert words in warning
+    stage.write(5)
+    assert start(both) == []

@@ -86,6 +86,8 @@ class Checkpoint:
         except BaseException:
             self.close()
             raise
+        self.warnings = self._late_sinks()
+        """What is to be said with the first epoch."""
         self._lane_values: dict[str, dict[int, int]] = {}
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
@@ -138,6 +140,17 @@ class Checkpoint:
                 f"have. Existing: {', '.join(self.plan.subqueries)}. Was its manifest changed by hand? "
                 "Restore it from a copy, or start with a new checkpoint folder."
             )
+
+    def _late_sinks(self) -> list[str]:
+        """What to say of queries that get a sink, or get it back, when they have had results without it."""
+        rows = self.manifest.result_rows
+        return [
+            f"Query '{query}' had no sink before: its {rows[query]:,} results up to epoch "
+            f"{self.manifest.epoch} are not in '{self.sinks[query].describe()}'. For all of them, start "
+            "with a new checkpoint."
+            for query in sorted(self.sinks.keys() - {*self.manifest.sinks})
+            if rows.get(query)
+        ]
 
     def reached(self) -> dict[str, int | None]:
         """How far the input of each exchange has come."""
@@ -225,6 +238,7 @@ class Checkpoint:
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._outlets.staged(orders, report),
+            sinks=sorted(self.sinks),
             result_rows={
                 output.query: self.manifest.result_rows.get(output.query, 0)
                 + report.result_rows().get(output.query, 0)

@@ -448,4 +448,6 @@ class Run(Controls):
             times, self._checkpoint.sinks, adaptation,
             self._transport.placement,
         )  # fmt: skip
+        told["customMetrics"]["warnings"] += self._checkpoint.warnings
+        self._checkpoint.warnings = []
         self._progress.append(told)

@@ -192,7 +192,7 @@ class Aggregate(Node):
     ordered: Ordered | None = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.emit not in ("final", "update"):
+        if str(self.emit) not in ("final", "update"):
             raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
         if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit == "update":
             raise LanguageError(

@@ -21,9 +21,9 @@ def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
 
 
 def _make(query: str, sink: Any) -> Sink:
-    if sink == "console":
+    if isinstance(sink, str) and sink == "console":
         return ConsoleSink(query=query)
-    if sink == "memory":
+    if isinstance(sink, str) and sink == "memory":
         return MemorySink()
     if isinstance(sink, (str, Path)):
         require_folder(f"The sink of '{query}'", sink)

@@ -65,7 +65,7 @@ class Generator:
     def __post_init__(self) -> None:
         for name, known in (("kind", tuple(KINDS)), ("skew", SKEWS)):
             word = getattr(self, name)
-            if word not in known:
+            if not isinstance(word, str) or word not in known:
                 raise SourceError(f"Unknown generator {name} {word!r}.{suggest(str(word), known)}")
         for name, (least, most) in _LIMITS.items():
             value = getattr(self, name)

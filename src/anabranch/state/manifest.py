@@ -161,6 +161,8 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The moves under way."""
     results: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     """What each query with a sink has given in this epoch; the sink knows where it waits."""
+    sinks: list[str] = msgspec.field(default_factory=list)
+    """The queries that had a sink in this epoch."""
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0
