@@ -65,7 +65,7 @@ def test_memory_of_a_run_without_results(tmp_path: Path) -> None:
     run = stage.run(sinks={"sums": "memory"})
     assert run.results("sums").is_empty()
     assert run.results("sums").columns == ["tb", "k", "n", "total"]
-    with pytest.raises(RunError, match="no memory sink"):
+    with pytest.raises(RunError, match="no results of a query"):
         run.results("other")
 
 
