@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +27,18 @@ _DRAWN = {"deadline": None, "print_blob": True, "suppress_health_check": list(He
 settings.register_profile("fixed", derandomize=True, database=None, **_DRAWN)
 settings.register_profile("random", derandomize=False, **_DRAWN)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keeps the tests of Spark, which share a session, in one of the processes that tests run in."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+
+    return Together(config, log)
 
 
 @pytest.fixture
