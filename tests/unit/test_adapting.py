@@ -18,7 +18,7 @@ import pytest
 from anabranch import Query, Session, col, count, sum_
 from anabranch.engine.epoch import Orders
 from anabranch.engine.run import Run
-from anabranch.errors import RunError, SettingsError
+from anabranch.errors import PlanningError, RunError, SettingsError
 from anabranch.settings import Settings
 from anabranch.testing import chaos, faults
 from anabranch.testing.faults import (
@@ -420,10 +420,11 @@ def test_only_whole_numbers_are_sites_and_partitions(tmp_path: Path) -> None:
             lambda: run.move(exchange, 0, 0.5),  # type: ignore[arg-type]
             lambda: run.pin(exchange, "0", 0),  # type: ignore[arg-type]
             lambda: run.set_sites("3"),  # type: ignore[arg-type]
-            lambda: run.repartition(exchange, run.partition_map(exchange).on([0.5] * 8)),  # type: ignore[list-item]
         ):
             with pytest.raises(RunError, match="Expected a whole number for"):
                 call()
+        with pytest.raises(PlanningError, match="Expected a list of sites by number"):
+            run.partition_map(exchange).on([0.5] * 8)  # type: ignore[list-item]
 
     trialled = Trialled(tmp_path / "checkpoint")
     trialled.run({1: ask}, at_end="close")

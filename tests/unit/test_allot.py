@@ -54,7 +54,7 @@ def test_a_light_exchange_needs_few_sites() -> None:
     assert plan.subqueries["flows@1"].exchange != plan.subqueries["few@1"].exchange
     run = session.start(sinks={"flows": "memory", "few": "memory"}, at_end="close")
     assert run.await_termination(120)
-    steering, manifest = run._steering, run._checkpoint.manifest
+    steering, manifest = run._governor, run._checkpoint.manifest
     records = manifest.subqueries
     assert records["flows@1"].seconds > 0 < records["few@1"].seconds
     # What the clock says is not for a test: these are the costs from which sites are given

@@ -33,7 +33,7 @@ class Far:
         def hook(name: str, epoch: int) -> None:
             if holder:
                 if name == "before-tasks":
-                    under_way = holder[0]._steering.adaptation.protocol.moving.values()
+                    under_way = holder[0]._governor.moving.values()
                     self.phases.append([known.phase for known in under_way])
                 step(holder[0], name, epoch)
 
@@ -89,7 +89,7 @@ def test_a_crash_in_a_far_move_resumes_it(
     again = far.start(lambda *_: None)
     assert again.await_termination(60)
     assert far.rows() == expected
-    protocol = again._steering.adaptation.protocol
+    protocol = again._governor._balancing.protocol
     assert protocol.moving == {}
     sites = set(again.partition_map("flows@1").sites[:5])
     # Rolled back if nothing of it was committed yet, carried through otherwise

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from anabranch import Session
 from anabranch.adapt.policies.holding import MOST_EPOCHS
 from anabranch.adapt.view import Partitions, Sites, View
+from anabranch.control.skew_buffer import SkewBuffer
 from anabranch.engine.epoch import Burden
-from anabranch.engine.skew_buffer import SkewBuffer
 from anabranch.errors import RunError, SettingsError
 from anabranch.routing.holdback import Hold, renew, within
 from anabranch.routing.partition_map import even_map
@@ -90,7 +90,7 @@ def test_anything_may_wait_at_any_time(seed: int, expected: dict[str, list[Any]]
     def step(run: Any, epoch: int) -> None:
         for subquery in ("flows@1", "sizes@1"):
             for start in run.partition_map(subquery).starts:
-                known = (subquery, start) in run._steering.adaptation.buffer.stopped
+                known = (subquery, start) in run._governor.stopped
                 if rng.random() < 0.3:
                     (run.resume if known else run.pause)(subquery, start)
 
@@ -119,7 +119,7 @@ def test_what_waits_survives_a_restart(tmp_path: Path, expected: dict[str, list[
     with pytest.raises(RunError, match="a crash"):
         start(step).await_termination(60)
     again = start(lambda run, epoch: None)
-    assert again._steering.adaptation.buffer.stopped == set()
+    assert again._governor.stopped == set()
     assert again.await_termination(60)
     found = {
         name: sorted(pl.read_parquet(tmp_path / name / "**/*.parquet").rows()) for name in QUERIES

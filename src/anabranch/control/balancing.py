@@ -35,8 +35,8 @@ from anabranch.adapt.view import View
 from anabranch.control.decisions import BY_HAND, CONTROLLER, SITES, Decision, rounded
 from anabranch.control.hot import HotSlots
 from anabranch.control.moves import resumed
-from anabranch.control.pins import Pins
 from anabranch.control.observed import Observed, state_bytes
+from anabranch.control.pins import Pins
 from anabranch.control.skew_buffer import SkewBuffer
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap

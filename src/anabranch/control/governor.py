@@ -1,7 +1,7 @@
-"""The governor of a run: it owns the maps, and knows who changes them, what is pinned, what is under way and what waits.
+"""The governor of a run: it owns the maps, what is pinned, what is under way and what waits.
 
-Whoever runs epochs asks here for the maps of the next one and tells what the last one has shown. Everything that
-must outlive a crash goes into the manifest with the next commit. It does no I/O.
+Whoever runs epochs asks here for the maps of the next one and tells what the last one has shown. Everything
+that must outlive a crash goes into the manifest with the next commit. It does no I/O.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from anabranch.adapt.protocols.moving import Moving
 from anabranch.adapt.view import View
 from anabranch.control.balancing import Balancing
 from anabranch.control.decisions import BY_HAND, SITES, Decision
-from anabranch.control.observed import Observed
 from anabranch.control.moves import fetches, recorded
+from anabranch.control.observed import Observed
 from anabranch.control.pins import Pins
 from anabranch.plan.plan import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest

@@ -52,9 +52,7 @@ class HotSlots:
         """The exchanges and slots that something is done about already."""
         return self._condensed.keys() | self._known
 
-    def renew(
-        self, measured: Mapping[str, tuple[int, int]], epoch: int, reduction: float
-    ) -> None:
+    def renew(self, measured: Mapping[str, tuple[int, int]], epoch: int, reduction: float) -> None:
         """Keeps condensing where that makes fewer rows of many: those before and after are measured."""
         for exchange, slot in self._condensed:
             before, after = measured.get(exchange, (0, 0))

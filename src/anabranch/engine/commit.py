@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec.structs import replace
 
+from anabranch.control.governor import Steered
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
@@ -34,7 +34,6 @@ from anabranch.state.folders import explained
 from anabranch.state.manifest import (
     ExchangeRecord,
     Manifest,
-    MovingRecord,
     StreamRecord,
     SubqueryRecord,
     refuse_other,
@@ -47,18 +46,6 @@ MOST_LANE_VALUES = 1_000_000
 """Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
 RECENCY = 0.3
 """The weight of the newest epoch in what the manifest says an epoch takes."""
-
-
-@dataclass(frozen=True)
-class Steered:
-    """What steers a run, as its manifest keeps it."""
-
-    by_hand: frozenset[str]
-    """The exchanges whose maps the user has taken over."""
-    adapted: frozenset[str]
-    """Those that are balanced partition by partition."""
-    pins: dict[str, dict[int, int]]
-    moving: list[MovingRecord]
 
 
 class Checkpoint:

@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 
 from anabranch.adapt.actions import Action, Move
+from anabranch.control.governor import Governor
+from anabranch.control.seen import of_partitions, of_sites
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.options import RunOptions
-from anabranch.engine.seen import of_partitions, of_sites
-from anabranch.engine.steering import Steering
 from anabranch.errors import RunError, suggest
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
@@ -29,14 +29,14 @@ class Controls:
     plan: Plan
     options: RunOptions
     _checkpoint: Checkpoint
-    _steering: Steering
+    _governor: Governor
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Keeps the run from changing its maps meanwhile; refuses if it has ended."""
         if not self.is_active:
             raise RunError("This run has ended: there is no next epoch to change anything for.")
-        with self._steering.changing:
+        with self._governor.changing:
             yield
 
     @property
@@ -49,7 +49,7 @@ class Controls:
             raise RunError(
                 f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
             )
-        return self._steering.maps[self.plan.subqueries[subquery].exchange]
+        return self._governor.maps[self.plan.subqueries[subquery].exchange]
 
     def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
         """Gives a subquery another map of partitions to sites, from the next epoch on.
@@ -75,36 +75,36 @@ class Controls:
                 owner, first = partition_map.sites[number], partition_map.starts[number]
                 # On its way to its site it is elsewhere, and may stay there until it has come
                 here = known.sites[known.partition_at(start)]
-                gone = site >= self.sites or not self._steering.adaptation.alive[site]
+                gone = site >= self.sites or not self._governor.alive[site]
                 if first != start or not (gone or owner in (site, here)):
                     raise RunError(
                         f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
                         f"to site {site}: unpin it first, or leave it there."
                     )
-            self._steering.by_hand.add(exchange)
-            self._steering.give(
+            self._governor.by_hand.add(exchange)
+            self._governor.give(
                 {exchange: partition_map}, "another map", self._checkpoint.manifest.epoch
             )
 
     @property
     def sites(self) -> int:
         """How many sites the next epoch has."""
-        return self._steering.sites
+        return self._governor.sites
 
     @property
     def pins(self) -> dict[str, dict[int, int]]:
         """The sites that partitions are pinned to: by exchange and first slot."""
-        return self._steering.adaptation.pins.by_exchange()
+        return self._governor.pins
 
     @property
     def paused(self) -> list[tuple[str, int]]:
         """The partitions whose rows wait until `resume`: their exchanges and first slots."""
-        return sorted(self._steering.adaptation.buffer.stopped)
+        return sorted(self._governor.stopped)
 
     def view(self) -> dict[int, dict[str, pl.DataFrame]]:
         """What the controller last saw of each level: its sites and its partitions, as data frames."""
-        with self._steering.changing:
-            found = self._steering.adaptation.views()
+        with self._governor.changing:
+            found = self._governor.views()
         return {
             level: {"sites": of_sites(v), "partitions": of_partitions(v)}
             for level, v in found.items()
@@ -112,7 +112,7 @@ class Controls:
 
     def history(self) -> list[dict[str, Any]]:
         """Every decision so far, oldest first: what, why, how much, how long, with what effect."""
-        return [decision.plain() for decision in list(self._steering.adaptation.history)]
+        return [decision.plain() for decision in self._governor.history]
 
     def rebalance(self) -> list[dict[str, Any]]:
         """Evens out the load by what has been measured so far, whatever the setting `policy` waits for.
@@ -120,7 +120,7 @@ class Controls:
         Returns the decisions; they take effect with the next epoch.
         """
         with self._changing():
-            made = self._steering.rebalance(self._checkpoint.manifest)
+            made = self._governor.rebalance(self._checkpoint.manifest)
         return [decision.plain() for decision in made]
 
     def release(self, subquery: str) -> None:
@@ -128,32 +128,32 @@ class Controls:
         with self._changing():
             self.partition_map(subquery)
             exchange = self.plan.subqueries[subquery].exchange
-            if exchange not in self._steering.by_hand:
+            if exchange not in self._governor.by_hand:
                 raise RunError(f"The map of '{subquery}' was not made by hand.")
-            self._steering.by_hand.discard(exchange)
+            self._governor.by_hand.discard(exchange)
 
     def _request(self, actions: Sequence[Action]) -> None:
         """Has these actions carried out as they are, unchecked: for chaos."""
         with self._changing():
-            self._steering.by_request(actions, self._checkpoint.manifest.epoch)
+            self._governor.by_request(actions, self._checkpoint.manifest.epoch)
 
     def move(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""
         with self._changing():
             move = self._move(subquery, partition, site, "asked for")
-            pinned = self._steering.adaptation.pins.get(move.subject, site)
-            if pinned != site:
+            pinned = self._governor.pinned_to(move.subject)
+            if pinned not in (None, site):
                 raise RunError(
                     f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
                     "or pin it to another site."
                 )
-            if not self._steering.adaptation.alive[site]:
+            if not self._governor.alive[site]:
                 raise RunError(
                     f"Site {site} is gone now: move the partition to another one, or pin it there for "
                     "when the site is back."
                 )
             if move.source != move.target:
-                self._steering.by_request([move], self._checkpoint.manifest.epoch)
+                self._governor.by_request([move], self._checkpoint.manifest.epoch)
 
     def pin(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition to a site and keeps it there, through restarts too, until `unpin`.
@@ -162,16 +162,16 @@ class Controls:
         """
         with self._changing():
             move = self._move(subquery, partition, site, "pinned")
-            if move.source != move.target and self._steering.adaptation.alive[site]:
-                self._steering.by_request([move], self._checkpoint.manifest.epoch)
-            self._steering.adaptation.pins[move.subject] = site
+            if move.source != move.target and self._governor.alive[site]:
+                self._governor.by_request([move], self._checkpoint.manifest.epoch)
+            self._governor.pin(move.subject, site)
 
     def unpin(self, subquery: str, partition: int) -> None:
         """Lets a pinned partition move again."""
         with self._changing():
             self.partition_map(subquery)
             subject = (self.plan.subqueries[subquery].exchange, whole("partition", partition))
-            if self._steering.adaptation.pins.pop(subject, None) is None:
+            if not self._governor.unpin(subject):
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
     def pause(self, subquery: str, partition: int) -> None:
@@ -182,7 +182,7 @@ class Controls:
         """
         with self._changing():
             subject = self._subject(subquery, partition)
-            if subject[0] in self._steering.grids:
+            if subject[0] in self._governor.grids:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
                 )
@@ -193,16 +193,16 @@ class Controls:
                 )
             if self.options.settings.skew_buffer == NONE:
                 raise RunError("Nothing can wait: the setting skew_buffer is 'none'.")
-            self._steering.adaptation.buffer.stopped.add(subject)
+            self._governor.stopped.add(subject)
 
     def resume(self, subquery: str, partition: int) -> None:
         """Lets the rows of a paused partition go."""
         with self._changing():
             self.partition_map(subquery)
             subject = (self.plan.subqueries[subquery].exchange, whole("partition", partition))
-            if subject not in self._steering.adaptation.buffer.stopped:
+            if subject not in self._governor.stopped:
                 raise RunError(f"Partition {partition} of '{subquery}' is not paused.")
-            self._steering.adaptation.buffer.stopped.discard(subject)
+            self._governor.stopped.discard(subject)
 
     def _move(self, subquery: str, partition: int, site: int, cause: str) -> Move:
         exchange, partition = self._subject(subquery, partition)
@@ -210,7 +210,7 @@ class Controls:
             raise RunError(
                 f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
             )
-        self._steering.adaptation.protocol.require_at_rest((exchange, partition))
+        self._governor.require_at_rest((exchange, partition))
         known = self.partition_map(subquery)
         source = known.sites[known.partition_at(partition)]
         return Move(exchange, partition, cause, source=source, target=whole("site", site))
@@ -234,8 +234,8 @@ class Controls:
         with self._changing():
             counts = [
                 known.partitions
-                for exchange, known in self._steering.maps.items()
-                if exchange not in self._steering.grids
+                for exchange, known in self._governor.maps.items()
+                if exchange not in self._governor.grids
             ]
             fewest = min(counts, default=sites)
             if sites > fewest:
@@ -243,13 +243,13 @@ class Controls:
                     f"{sites} sites were asked for, but there are only {fewest} partitions to share: "
                     f"start with a larger partitions_per_site, or ask for at most {fewest} sites."
                 )
-            pins = self._steering.adaptation.pins.values()
-            gone = [site for site in pins if sites <= site < self.sites]
+            pinned = [site for pins in self.pins.values() for site in pins.values()]
+            gone = [site for site in pinned if sites <= site < self.sites]
             if gone:
                 raise RunError(
                     f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
                 )
-            self._steering.resize(sites, self._checkpoint.manifest.epoch)
+            self._governor.resize(sites, self._checkpoint.manifest.epoch)
 
 
 def whole(what: str, value: Any) -> int:

@@ -58,7 +58,7 @@ class Burden:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StandingOrders:
     """The orders that stand for a whole run: workers get them once, and keep what they make of them."""
 
     plan: Plan
@@ -73,7 +73,7 @@ class Standing:
 class Orders:
     """Everything a task of an epoch needs to know; the same for all tasks."""
 
-    standing: Standing
+    standing: StandingOrders
     epoch: int
     attempt: str
     """Names this try of the epoch: what an earlier try still writes is not mixed with it."""

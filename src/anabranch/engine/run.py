@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import polars as pl
 
+from anabranch.control.governor import Governor
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
-from anabranch.engine.epoch import EpochReport, Orders, Standing, StreamOrders
+from anabranch.engine.epoch import EpochReport, Orders, StandingOrders, StreamOrders
 from anabranch.engine.options import RunOptions
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.reading import spread
-from anabranch.engine.steering import Steering
+from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError, no_attribute, suggest
 from anabranch.explain.draw import draw_svg
@@ -64,11 +65,11 @@ class Run(Controls):
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
-        self._standing = Standing(plan, options.root, options.settings, os.getpid())
+        self._standing = StandingOrders(plan, options.root, options.settings, os.getpid())
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
         try:
-            self._steering = Steering(
+            self._governor = Governor(
                 plan, options.settings, options.sites, self._checkpoint.manifest,
                 far=isinstance(self._checkpoint.store.place, RemotePlace),
             )  # fmt: skip
@@ -277,10 +278,10 @@ class Run(Controls):
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
         began = time.monotonic()
-        with self._steering.changing:
+        with self._governor.changing:
             alive = self._transport.alive(self.sites)
             if any(alive):
-                self._steering.follow(alive, self._checkpoint.manifest)
+                self._governor.follow(alive, self._checkpoint.manifest)
         if not any(alive):
             self._message = "Waiting for executors: Spark has none now"
             self._stopping.wait(self.options.settings.poll_interval_seconds)
@@ -300,7 +301,7 @@ class Run(Controls):
                 "have ended, and every new row would be late. Use a new checkpoint."
             )
         idle = self._checkpoint.idle_streams(time.time())
-        if offers or self._checkpoint.idleness_matters(idle) or self._steering.pending(manifest):
+        if offers or self._checkpoint.idleness_matters(idle) or self._governor.pending(manifest):
             self._epoch(offers, began, idle=idle)
         else:
             self._message = "Waiting for data to arrive"
@@ -335,10 +336,10 @@ class Run(Controls):
         polled = time.monotonic()
         step = self.options.on_step
         step("begin", epoch)
-        with self._steering.changing:
+        with self._governor.changing:
             # All at once: maps, sites and what waits belong together
             orders = self._orders(epoch, offers, ended, idle, flush)
-            steered = self._steering.record()
+            steered = self._governor.record()
         step("before-tasks", epoch)
         try:
             report = self._transport.run(orders)
@@ -351,8 +352,8 @@ class Run(Controls):
             raise
         ran = time.monotonic()
         step("before-commit", epoch)
-        with self._steering.changing:
-            steered = replace(steered, pins=self._steering.adaptation.pins.by_exchange())
+        with self._governor.changing:
+            steered = replace(steered, pins=self._governor.pins)
         self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)
@@ -361,10 +362,10 @@ class Run(Controls):
         for name, offer in offers.items():
             self._readers[name].committed(offer.offset)
         self._checkpoint.clear()
-        with self._steering.changing:
-            self._steering.allot(self._checkpoint.manifest)
-            self._steering.adapt(orders, report, report.seconds, self._checkpoint.manifest)
-            adaptation = self._steering.adaptation.describe(self._checkpoint.manifest)
+        with self._governor.changing:
+            self._governor.allot(self._checkpoint.manifest)
+            self._governor.adapt(observed(orders, report), self._checkpoint.manifest)
+            adaptation = self._governor.describe(self._checkpoint.manifest)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times, adaptation)
         self._began = began
@@ -376,14 +377,14 @@ class Run(Controls):
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         lanes = self._lanes(pieces)
-        waiting = self._steering.holding(epoch, ended or flush, manifest)
+        waiting = self._governor.holding(epoch, ended or flush, manifest)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             standing=self._standing,
             epoch=epoch,
             attempt=attempt,
             sites=self.sites,
-            maps=self._steering.maps,
+            maps=self._governor.maps,
             segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
             newest={name: record.newest for name, record in manifest.streams.items()},
@@ -402,19 +403,19 @@ class Run(Controls):
             results=self._checkpoint.stagings(epoch, attempt),
             pieces=spread(pieces, self._tasks(), self._tasks_of(lanes)),
             lanes=lanes,
-            grids=self._steering.grids,
-            hot=self._steering.adaptation.hot.condensed(epoch),
+            grids=self._governor.grids,
+            hot=self._governor.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=self._steering.adaptation.hot.take_next(waiting.holds),
+            scattering=self._governor.scattering(waiting.holds),
             holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,
             reached=self._checkpoint.reached(),
-            fetch=self._steering.fetches(manifest),
+            fetch=self._governor.fetches(manifest),
             burdens=options.burdens(epoch),
         )
 
@@ -425,7 +426,7 @@ class Run(Controls):
             if stream.exchange is not None:
                 known = self._checkpoint.manifest.streams[name].lanes
                 new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                found[name] = place_lanes(known, new, self._steering.maps[stream.exchange].hashed)
+                found[name] = place_lanes(known, new, self._governor.maps[stream.exchange].hashed)
         return found
 
     def _tasks_of(
@@ -434,7 +435,7 @@ class Run(Controls):
         """The split task of each lane: that with the number of the site which owns its partition."""
         readers: dict[tuple[str, str | None], int] = {}
         for name, some in lanes.items():
-            exchange = self._steering.maps[self.plan.streams[name].exchange or ""]
+            exchange = self._governor.maps[self.plan.streams[name].exchange or ""]
             for lane, slot in some.items():
                 readers[name, lane] = exchange.sites[exchange.partition_at(slot)]
         return readers

@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
+from anabranch.control.observed import Observed
 from anabranch.engine.epoch import Counts, EpochReport, Orders
-from anabranch.plan.plan import Plan
-from anabranch.routing.partition_map import PartitionMap
-from anabranch.state.segment import SegmentRef
 
 
-def sample(
-    orders: Orders, report: EpochReport, number: int, exchanges: Sequence[str]
-) -> Sample | None:
-    """One epoch at one level, from the reports; None if nothing came to it."""
+def observed(orders: Orders, report: EpochReport) -> Observed:
+    """What an epoch has shown, from its reports."""
+    samples = {
+        level: found
+        for level in range(1, orders.plan.levels + 1)
+        if (found := _sample(orders, report, level)) is not None
+    }
+    condensed: dict[str, tuple[int, int]] = {}
+    for part in report.parts():
+        for exchange, (rows, fewer) in part.condensed.items():
+            before, after = condensed.get(exchange, (0, 0))
+            condensed[exchange] = before + rows, after + fewer
+    memory = {
+        site: burden.memory for site, burden in orders.burdens.items() if burden.memory is not None
+    }
+    return Observed(
+        orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory
+    )
+
+
+def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
+    """One epoch at one level; None if nothing came to it."""
     parts = [part for part in report.sites if part.level == number]
     senders = report.splits if number == 1 else [p for p in report.sites if p.level == number - 1]
     traffic = {}
-    for exchange in exchanges:
-        known = orders.maps[exchange]
-        sent = [part.sent[exchange] for part in senders if exchange in part.sent]
+    for exchange in (one for one in orders.plan.exchanges.values() if one.level == number):
+        sent = [part.sent[exchange.name] for part in senders if exchange.name in part.sent]
         if not sent:
             continue
-        rows, peaks, slots = _added(sent, known.partitions)
-        own = {member.name for member in orders.plan.exchanges[exchange].members}
+        rows, peaks, slots = _added(sent, orders.maps[exchange.name].partitions)
+        own = {member.name for member in exchange.members}
         done = [d for part in parts for name, d in part.subqueries.items() if name in own]
-        traffic[exchange] = Traffic(
+        traffic[exchange.name] = Traffic(
             rows, peaks, slots, sum(d.seconds for d in done), sum(d.rows_out for d in done)
         )
     if not traffic or not parts:
@@ -57,19 +72,3 @@ def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, 
         peaks = np.where(same, peaks + peak, np.where(larger, peak, peaks))
         slots, most = np.where(larger, at, slots), np.maximum(most, peak)
     return rows, peaks, slots
-
-
-def state_bytes(
-    plan: Plan, exchange: str, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
-) -> np.ndarray:
-    """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
-    steps = np.zeros(known.slots + 1)
-    for member in plan.exchanges[exchange].members:
-        for ref in segments.get(member.name, ()):
-            first, end = np.asarray(ref.live).reshape(-1, 2).T
-            density = ref.bytes / max(1, int((end - first).sum()))
-            steps[first] += density
-            steps[end] -= density
-    found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
-    found[found < 0] = 0.0
-    return found

@@ -21,7 +21,7 @@ from typing import Any
 from pyspark import RDD, Broadcast, SparkContext, cloudpickle
 from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
-from anabranch.engine.epoch import EpochReport, Orders, Standing
+from anabranch.engine.epoch import EpochReport, Orders, StandingOrders
 from anabranch.engine.placement import bind
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
@@ -51,7 +51,7 @@ class SparkTransport:
         self._bound: dict[int, str] = {}
         self._seen = 0
         """The most executors there have been."""
-        self._standing: tuple[Standing, Broadcast[Any]] | None = None
+        self._standing: tuple[StandingOrders, Broadcast[Any]] | None = None
         """What the workers have been told for the whole run."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
@@ -91,7 +91,7 @@ class SparkTransport:
         finally:
             told.epoch.destroy()
 
-    def _stand(self, standing: Standing) -> Broadcast[Any]:
+    def _stand(self, standing: StandingOrders) -> Broadcast[Any]:
         """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
         if self._standing is None or self._standing[0] is not standing:
             self.close()
@@ -192,7 +192,7 @@ class _Portable:
     A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
     """
 
-    def __init__(self, orders: Orders | Standing) -> None:
+    def __init__(self, orders: Orders | StandingOrders) -> None:
         self._orders = orders
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:

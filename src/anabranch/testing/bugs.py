@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from anabranch.control.balancing import Balancing
+from anabranch.control.governor import Governor, Waiting
+from anabranch.control.pins import Pins
 from anabranch.engine import commit, outbox, sharing, site, split, transport
-from anabranch.engine.adapting import Adaptation
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import Orders
-from anabranch.engine.pins import Pins
 from anabranch.engine.run import Run
-from anabranch.engine.steering import Steering, Waiting
 from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.frame import Inlet
@@ -247,7 +247,7 @@ BUGS = (
     Bug("pin-not-kept", "another number of sites moves what is pinned",
         ((Pins, "keep"),), lambda right: lambda self, maps, alive: dict(maps)),
     Bug("lost-site-not-left", "partitions stay on a site that is gone",
-        ((Adaptation, "evacuate"),), _nothing(())),
+        ((Balancing, "evacuate"),), _nothing(())),
     Bug("publish-before-commit", "results are to be seen as soon as the tasks are done",
         ((Checkpoint, "check_lanes"),), _published_early),
     Bug("sink-publishes-twice", "a sink hands every epoch over twice",
@@ -255,7 +255,7 @@ BUGS = (
     Bug("watermark-one-too-far", "the watermark is one unit ahead",
         ((site, "advance_watermarks"), (commit, "advance_watermarks")), _one_too_far),
     Bug("waiting-rows-lost", "rows that waited are not taken in again",
-        ((Steering, "holding"),), _without_rows_let_go),
+        ((Governor, "holding"),), _without_rows_let_go),
     Bug("waiting-rows-late", "slots that waited go on from the watermark of the others",
         ((site, "_by_reach"),), _as_if_never_held),
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",

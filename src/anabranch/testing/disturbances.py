@@ -45,7 +45,7 @@ class Meddling:
 
     def at_rest(self, exchange: str, pinned: bool = False) -> list[int]:
         """The partitions of an exchange that are not on their way somewhere."""
-        moving = self.run._steering.adaptation.protocol.moving
+        moving = self.run._governor.moving
         starts = self.run.partition_map(exchange).starts if pinned else self.free(exchange)
         return [start for start in starts if (exchange, start) not in moving]
 
@@ -72,7 +72,7 @@ class Meddling:
 
     def site(self) -> int:
         """One of the sites that live."""
-        return self.draw.choice(np.flatnonzero(self.run._steering.adaptation.alive).tolist())
+        return self.draw.choice(np.flatnonzero(self.run._governor.alive).tolist())
 
 
 Disturbance = Callable[[Meddling], bool]
@@ -171,7 +171,7 @@ def resize(it: Meddling) -> bool:
 
 def release(it: Meddling) -> bool:
     """An exchange whose map was made by hand goes back to the controller."""
-    exchanges = sorted(it.run._steering.by_hand)
+    exchanges = sorted(it.run._governor.by_hand)
     if exchanges:
         it.run.release(it.draw.choice(exchanges))
     return bool(exchanges)
@@ -210,7 +210,7 @@ def condense(it: Meddling) -> bool:
 
 def spread_out(it: Meddling) -> bool:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
-    scatterable = it.run._steering.adaptation.hot.scatterable
+    scatterable = it.run._governor.scatterable
     exchange = it.draw.choice([*scatterable, None])
     full = it.full_slots(exchange) if exchange else []
     hot = [slot for slot in full if slot < scatterable[exchange or ""]]

@@ -43,14 +43,14 @@ def check_invariants(scene: Scene) -> None:
 def check_run(run: Run, where: str) -> None:
     """What holds when the tasks of an epoch are about to begin."""
     maps = {exchange: run.partition_map(exchange) for exchange in run.plan.exchanges}
-    alive = run._steering.adaptation.alive
+    alive = run._governor.alive
     for exchange, known in maps.items():
         check_owners(known, run.sites, f"{where}: exchange '{exchange}'")
         stranded = sorted({site for site in known.sites if not alive[site]})
         assert not stranded, (
             f"{where}: exchange '{exchange}' has partitions on lost sites {stranded}"
         )
-    check_pins(maps, run.pins, alive, run._steering.adaptation.protocol.moving, where)
+    check_pins(maps, run.pins, alive, run._governor.moving, where)
 
 
 def check_owners(known: PartitionMap, sites: int, where: str) -> None:
