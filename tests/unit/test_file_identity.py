@@ -17,8 +17,13 @@ import pytest
 from anabranch import Session
 from anabranch.engine.run import Run
 from anabranch.errors import SourceError, StateError
-from anabranch.sources.listing import list_files, would_read
+from anabranch.sinks.reach import reaches
+from anabranch.sources.listing import list_files
 from helpers import SCHEMA, Stage, sample, source_metrics
+
+
+def would_read(path: str, file: str) -> bool:
+    return reaches(path, Path(file).parent, [Path(file).name])
 
 
 def names(path: Path | str) -> list[str]:
