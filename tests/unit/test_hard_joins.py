@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session
+from anabranch.engine.run import Run
 from anabranch.errors import LanguageError
 from anabranch.operators import meeting
 from anabranch.testing.compare import assert_same_rows
@@ -224,6 +225,7 @@ CHILD = """
 import json, resource, sys
 import polars as pl
 from anabranch import Session
+from anabranch.engine.run import Run
 from anabranch.errors import LanguageError
 from anabranch.testing.sources import EpochSource
 rows = int(sys.argv[1])
@@ -377,3 +379,32 @@ def test_windows_by_the_time_of_either_input() -> None:
     full = join.replace("JOIN", "FULL JOIN")
     with pytest.raises(LanguageError, match="no ordered attribute any more: a full join loses it"):
         results_of(f"SELECT w, COUNT(*) AS n {full} GROUP BY a.time/10 AS w", frames)
+
+
+def test_what_falls_due_is_one_part_however_its_state_is_cut(tmp_path: Path) -> None:
+    """Rows of an outer side wait in many segments, on sites that own every other partition."""
+    left = [
+        pl.DataFrame({"t": [n] * 200, "k": [n * 200 + i for i in range(200)]}) for n in range(12)
+    ]
+    right = [pl.DataFrame({"t": [n], "k": [-1]}) for n in range(12)]
+    session = Session.in_process(2, {"fsync": False, "policy": "none", "compaction_fan": 100})
+    session.stream("a", EpochSource(left), ordered="t", lateness=100)
+    session.stream("b", EpochSource(right), ordered="t", lateness=100)
+    session.query(
+        "q",
+        "SELECT a.t, a.k, b.t AS u FROM a LEFT JOIN b ON a.k = b.k AND a.t - b.t BETWEEN 0 AND 5",
+    )
+    holder: list[Run] = []
+
+    def step(name: str, epoch: int) -> None:
+        if name == "begin" and epoch == 6:
+            known = holder[0].partition_map("q@1")
+            turns = [n % 2 for n in range(known.partitions)]
+            holder[0].repartition("q@1", known.on(turns))
+
+    run = session.start(sinks={"q": tmp_path / "out"}, at_end="close", on_step=step)
+    holder.append(run)
+    assert run.await_termination(60)
+    parts = sorted((tmp_path / "out").glob("epoch=*/*.parquet"))
+    assert pl.read_parquet(parts).height == 2400
+    assert len(parts) == 2, "one for each site, in the epoch that ended it all"

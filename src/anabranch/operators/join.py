@@ -97,6 +97,12 @@ class SymmetricJoin(RowByRow):
     def advance(
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
     ) -> Iterator[pl.DataFrame]:
+        # What falls due comes segment by segment and range by range, in many small frames
+        yield from gathered(self._results(frames, state, moment), CHUNK)
+
+    def _results(
+        self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
+    ) -> Iterator[pl.DataFrame]:
         upto = None
         if moment.after is not None:
             upto = NEVER if moment.after >= END_OF_TIME else moment.after
@@ -115,7 +121,7 @@ class SymmetricJoin(RowByRow):
         meeting = meet(sides, state, moment.before, self.node.bounds)
         record = Record(arrived, meeting, state, moment.before)
         if meeting is not None:
-            yield from gathered(self._combinations(meeting, record), CHUNK)
+            yield from self._combinations(meeting, record)
             state.compared += meeting.pairs
             state.warnings += meeting.warnings()
         if self.node.kind == "semi":
@@ -176,7 +182,7 @@ class SymmetricJoin(RowByRow):
     ) -> Iterator[pl.DataFrame]:
         """The rows that nothing can meet any more, and nothing has."""
         met = [*state.due(inlet.met, before, upto), record.first_met(inlet)]
-        for rows in state.due(inlet.table, before, upto):
+        for rows in gathered(state.due(inlet.table, before, upto), CHUNK):
             yield from self._alone(inlet, without(rows.filter(~pl.col(MET)), met, inlet))
         fresh = record.fresh(inlet.number)
         if fresh is not None:
