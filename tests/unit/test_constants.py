@@ -81,3 +81,18 @@ def test_constants_of_python_are_numbers_texts_times_or_none() -> None:
     a.select(when((lit(True), 1), otherwise=col("v")).alias("c"))
     with pytest.raises(LanguageError, match=r"got \[1\]"):
         a.select(lit([1]).alias("c"))  # type: ignore[arg-type]
+
+
+def test_what_is_made_of_constants_alone_is_as_wide_as_it_is_said_to_be() -> None:
+    """A CASE of two floats beside a float of 32 bits: Polars would narrow it, and parts would not fit."""
+    rows = pl.DataFrame({"t": [1, 2], "y": [0.5, 1.5]}, schema_overrides={"y": pl.Float32})
+    session = Session.in_process(1)
+    session.stream("a", EpochSource([rows]), ordered="t")
+    session.query(
+        "q",
+        "SELECT t, CAST(1.5e0 * y AS DOUBLE) AS c FROM a UNION ALL SELECT t, CAST(CASE t WHEN 1 THEN y "
+        "WHEN 2 THEN CASE WHEN y > 1 THEN 3.25e0 ELSE -4.5e0 END ELSE y END AS DOUBLE) AS c FROM a",
+    )
+    run = session.start(sinks={"q": "memory"}, at_end="close")
+    assert run.await_termination(60)
+    assert sorted(run.results("q").rows()) == [(1, 0.5), (1, 0.75), (2, 2.25), (2, 3.25)]

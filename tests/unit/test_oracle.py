@@ -318,3 +318,11 @@ def test_quantiles_beside_nothing() -> None:
         oracle = Oracle({"pairs": pairs}, frames)
         assert oracle.expected("pairs").height == rows
         assert set(oracle.quantiles("pairs")) == {n for n in pairs.node.schema if "mid" in n}
+
+
+def test_a_row_that_is_only_close_does_not_take_the_partner_of_another() -> None:
+    """Values of a billion differ by less than the tolerance and are still told apart."""
+    values = [1767225601.0, 1767225602.0, 1767225603.0]
+    assert_same_rows(
+        pl.DataFrame({"x": [values[1], values[0], values[2]]}), pl.DataFrame({"x": values[::-1]})
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -30,6 +31,9 @@ from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import LOCATOR
 
+_TOO_NARROW = re.compile(
+    r"conversion from `decimal\[\d+,\d+\]` to `decimal\[(\d+),(\d+)\]` failed .*?: \[([^\],]*)"
+)
 FEW_SITES = 6
 """Up to so many sites it is faster to look for the rows of each than to sort rows by site."""
 
@@ -260,6 +264,14 @@ def explained(what: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())
+        narrow = _TOO_NARROW.search(reason)
+        if narrow:
+            digits, scale, value = narrow.groups()
+            raise RunError(
+                f"{what}: {value} has more digits than DECIMAL({digits}, {scale}), the type that it is "
+                "computed in, as in DuckDB, or cast to. CAST what it is computed from to "
+                f"DECIMAL(38, {scale}); TRY_CAST gives NULL for what does not fit."
+            ) from error
         hint = ""
         if "conversion from" in reason:
             hint = " TRY_CAST(x AS type), in Python x.try_cast(type), gives NULL for what does not fit."

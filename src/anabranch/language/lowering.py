@@ -206,7 +206,11 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         texts = (cast(part.expr, part.kind, pl.String(), strict=True) for part in arguments)
         return Typed(FUNCTIONS[function](*texts), pl.String())
     plain = _plain_arguments(call, arguments)
-    return Typed(FUNCTIONS[function](*plain), _kind(function, arguments))
+    kind, expr = _kind(function, arguments), FUNCTIONS[function](*plain)
+    if kind.is_float() and all(part.is_constant or not part.kind.is_float() for part in arguments):
+        # Polars would take what is made of constants alone for as wide as what it meets
+        expr = expr.cast(kind)
+    return Typed(expr, kind)
 
 
 _PLAIN_KINDS = frozenset((pl.Int64, pl.String, pl.Boolean))

@@ -62,8 +62,15 @@ def _unmatched(
     waiting: dict[Row, list[Row]] = {}
     for key, values in zip(_rows(expected, exact), _rows(expected, loose), strict=True):
         waiting.setdefault(key, []).append(values)
-    unexpected = []
+    # First those that are equal: one that is only close must not take the partner of another
+    alike = []
     for key, values in zip(_rows(got, exact), _rows(got, loose), strict=True):
+        if values in waiting.get(key, []):
+            waiting[key].remove(values)
+        else:
+            alike.append((key, values))
+    unexpected = []
+    for key, values in alike:
         partners = waiting.get(key, [])
         for number, partner in enumerate(partners):
             if all(map(_close, values, partner, fractions)):

@@ -35,7 +35,8 @@ def grouped(maker: Maker, source: Relation) -> Relation:
     writer = Writer(draw, source.seen_as(alias, draw.chance(0.5)))
     window = draw_window(draw, time, alias, source.arrival, maker.name("w"))
     keyed = Writer(draw, [c for c in writer.columns if not c.duck.endswith(f'."{time.column}"')])
-    keys = [_key(keyed) for _ in range(draw.pick((0, 1, 1, 1, 2)) if keyed.columns else 0)]
+    count = draw.pick((0, 1, 1, 1, 2)) if keyed.columns else 0
+    keys = [_key(keyed) for _ in range(count if any(c.exact for c in keyed.columns) else 0)]
     keys = list({key.ours: key for key in keys}.values())
     names = [maker.name("g") for _ in keys]
     aggregates = [
