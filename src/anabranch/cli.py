@@ -1,4 +1,5 @@
-"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `fuzz`, `bench`, `simulate`, `version`.
+"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `fuzz`, `bench`, `simulate`,
+`checkpoint`, `version`.
 
 Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
 paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
@@ -25,6 +26,7 @@ from anabranch.errors import AnabranchError, SettingsError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.json import describe_plan
 from anabranch.explain.text import explain_text
+from anabranch.observe.checkpoints import app as checkpoint_app
 from anabranch.observe.commands import Commands, PlainGroup
 from anabranch.observe.losses import discarded, losses
 from anabranch.observe.terminal import LiveView, show_end
@@ -93,6 +95,7 @@ if find_spec("anabranch.bench.cli") is not None:
 
     app.add_typer(bench_app, name="bench")
 app.add_typer(simulate_app, name="simulate")
+app.add_typer(checkpoint_app, name="checkpoint")
 
 
 def _show_version(wanted: bool) -> None:

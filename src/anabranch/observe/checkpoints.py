@@ -1,0 +1,193 @@
+"""`anabranch checkpoint`: what a checkpoint has, whether it is whole, and savepoints."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from anabranch.amount import in_bytes, several
+from anabranch.observe.commands import Commands
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
+from anabranch.state.savepoint import Fault, chosen, copy, kept, verify
+
+app = Commands(
+    help="Look at a checkpoint, verify it, copy it to go on from later.", no_args_is_help=True
+)
+Where = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Its folder or URI.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Epoch = Annotated[int | None, typer.Option("--epoch", help="One that is kept; else the newest.")]
+
+
+@app.command("list")
+def list_kept(checkpoint: Where, as_json: AsJson = False) -> None:
+    """The epochs that a run can go on from."""
+    entries = kept(place(checkpoint))
+    if as_json:
+        print(json.dumps([_line(name, one) for name, one in entries]))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("epoch", "committed", "state", "by", "manifest"):
+        table.add_column(column)
+    for name, one in entries:
+        if isinstance(one, Fault):
+            table.add_row("damaged", "", "", "", f"{_short(name)}: {one.reason}")
+        else:
+            size = in_bytes(_state_bytes(one))
+            table.add_row(_epoch(one), _time(one.committed_at), size, one.holder, _short(name))
+    Console(highlight=False, soft_wrap=True).print(table)
+
+
+@app.command()
+def describe(checkpoint: Where, epoch: Epoch = None, as_json: AsJson = False) -> None:
+    """Streams, offsets, watermarks, and the state of each query and partition."""
+    manifest = chosen(place(checkpoint), epoch)
+    told = described(manifest)
+    if as_json:
+        print(json.dumps(told))
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(
+        f"epoch {manifest.epoch} of run {manifest.run_id}, committed {_time(manifest.committed_at)}, "
+        f"{several(manifest.sites, 'site')}"
+    )
+    for name, stream in told["streams"].items():
+        console.print(
+            f"stream {name}: {stream['rows']:,} rows, {stream['late']:,} late, newest {stream['newest']}"
+        )
+    table = Table(box=None, pad_edge=False)
+    for column in (
+        "subquery",
+        "exchange",
+        "watermark",
+        "rows",
+        "state",
+        "segments",
+        "partitions",
+        "sites",
+    ):
+        table.add_column(column, justify="left" if column in ("subquery", "exchange") else "right")
+    for name, one in told["subqueries"].items():
+        exchange = told["exchanges"][one["exchange"]]
+        table.add_row(
+            name, one["exchange"], str(one["watermark"]), f"{one['rows']:,}", in_bytes(one["bytes"]),
+            str(one["segments"]), str(len(exchange["partitions"])),
+            str(len({part["site"] for part in exchange["partitions"]})),
+        )  # fmt: skip
+    console.print(table)
+
+
+@app.command("verify")
+def verify_all(checkpoint: Where, as_json: AsJson = False) -> None:
+    """Reads every byte that is kept and compares its checksum; exit code 1 if something is damaged."""
+    found = verify(place(checkpoint))
+    if as_json:
+        damaged = [{"file": one.file, "reason": one.reason} for one in found.damaged]
+        counts = {"manifests": found.manifests, "files": found.files, "bytes": found.bytes}
+        print(json.dumps({"checkpoint": checkpoint, **counts, "damaged": damaged}))
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        console.print(
+            f"{several(found.manifests, 'manifest')}, {several(found.files, 'file')}, "
+            f"{in_bytes(found.bytes)}: "
+            + (f"{len(found.damaged)} damaged" if found.damaged else "whole")
+        )
+        for one in found.damaged:
+            console.print(f"  {one.file}: {one.reason}", markup=False)
+    if found.damaged:
+        raise typer.Exit(1)
+
+
+@app.command("copy")
+def copy_to(
+    checkpoint: Where,
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="An empty folder or URI.")],
+    epoch: Epoch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copies a kept epoch, also of a run that goes on: a savepoint, to be given as a checkpoint."""
+    manifest = copy(place(checkpoint), place(target), epoch)
+    if as_json:
+        print(json.dumps({"checkpoint": target, "epoch": manifest.epoch, "run": manifest.run_id}))
+    else:
+        print(f"epoch {manifest.epoch} is in '{target}'")
+
+
+def described(manifest: Manifest) -> dict[str, Any]:
+    """A manifest for people and programs."""
+    return {
+        "run": manifest.run_id,
+        "epoch": manifest.epoch,
+        "committedAt": _time(manifest.committed_at),
+        "sites": manifest.sites,
+        "ended": manifest.ended,
+        "watermarks": manifest.watermarks,
+        "streams": {
+            name: {
+                "offset": one.offset, "newest": one.newest, "rows": one.rows, "bytes": one.bytes,
+                "late": one.late, "badRows": one.bad_rows, "badFiles": one.bad_files,
+            }
+            for name, one in manifest.streams.items()
+        },
+        "exchanges": {
+            name: {
+                "partitions": [
+                    {"first": first, "end": end, "site": site}
+                    for (first, end), site in zip(
+                        zip(known.starts, (*known.starts[1:], known.slots), strict=True),
+                        known.sites, strict=True,
+                    )
+                ],
+                "reached": one.reached,
+                "waiting": [{"first": hold.first, "end": hold.end} for hold in one.holds],
+                "pins": one.pins,
+            }
+            for name, one in manifest.exchanges.items()
+            for known in [one.map()]
+        },
+        "subqueries": {
+            name: {
+                "exchange": one.exchange,
+                "watermark": one.watermark,
+                "rows": sum(ref.rows for ref in one.segments),
+                "bytes": sum(ref.bytes for ref in one.segments),
+                "segments": len(one.segments),
+                "tables": sorted({ref.table for ref in one.segments}),
+            }
+            for name, one in manifest.subqueries.items()
+        },
+        "results": manifest.result_rows,
+    }  # fmt: skip
+
+
+def _line(name: str, one: Manifest | Fault) -> dict[str, Any]:
+    if isinstance(one, Fault):
+        return {"file": name, "damaged": one.reason}
+    return {
+        "file": name,
+        "epoch": one.epoch,
+        "committedAt": _time(one.committed_at),
+        "stateBytes": _state_bytes(one),
+        "by": one.holder,
+    }
+
+
+def _state_bytes(manifest: Manifest) -> int:
+    return sum(ref.bytes for record in manifest.subqueries.values() for ref in record.segments)
+
+
+def _epoch(manifest: Manifest) -> str:
+    return str(manifest.epoch) if manifest.epoch >= 0 else "none yet"
+
+
+def _time(seconds: float) -> str:
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="seconds")
+
+
+def _short(name: str) -> str:
+    return name.rpartition("/")[2]
