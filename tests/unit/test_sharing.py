@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
-import pytest
 
 from anabranch import Session
 from anabranch.testing.sources import EpochSource
@@ -130,23 +130,27 @@ def test_what_is_sub_aggregated_goes_on_its_own() -> None:
     assert {name: sorted(ran.results(name).rows()) for name in queries} == expected
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_rows_that_wait_are_sent_apart(waits: bool) -> None:
+def test_rows_that_wait_are_sent_apart() -> None:
     """What is held back is kept for each reader: it may have moved when it goes on."""
     queries = {
         "sums": f"SELECT tb, k, SUM(a) AS x FROM rows {KEYS}",
         "most": f"SELECT tb, k, MAX(a) AS x FROM rows {KEYS}",
     }
     holder: list[Any] = []
+    there = threading.Event()
 
     def step(name: str, epoch: int) -> None:
-        if waits and holder and name == "begin" and epoch == 0:
+        assert there.wait(60)
+        if name == "begin" and epoch == 0:
             for start in holder[0].partition_map("sums@1").starts[::2]:
                 holder[0].pause("sums@1", start)
 
     made = session(queries, skew_buffer="shared")
     started = made.start(sinks=dict.fromkeys(queries, "memory"), at_end="close", on_step=step)
     holder.append(started)
+    there.set()
     assert started.await_termination(60)
+    first = started.recent_progress[0]["customMetrics"]["adaptation"]
+    assert first["waitingRows"] > 1000
     expected, _ = apart(queries)
     assert {name: sorted(started.results(name).rows()) for name in queries} == expected
