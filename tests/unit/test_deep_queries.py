@@ -76,6 +76,12 @@ def test_signs_beyond_all_measure_are_refused(word: str) -> None:
         session().query("q", f"SELECT time, {word * 100_000}len AS x FROM t")
 
 
+def test_many_joins_without_conditions_are_refused_at_once() -> None:
+    text = f"SELECT a.time FROM t AS a {'JOIN t AS b ' * 40} ON a.time = b.time"
+    with pytest.raises(LanguageError, match="JOINs in a row have no ON"):
+        session().query("q", text)
+
+
 def test_expressions_that_double_are_refused_by_their_size() -> None:
     with pytest.raises(LanguageError, match="parts, written out; expected at most 1,000,000"):
         session().query("q", f"SELECT time, {'NULLIF(' * 60}len{', 3)' * 60} AS x FROM t")

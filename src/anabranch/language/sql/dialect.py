@@ -134,6 +134,8 @@ class StatementDialect(TextDialect):
 
 BEGINNING = 500
 """Letters in which the first word of a text is looked for."""
+MOST_BARE_JOINS = 8
+"""Joins whose conditions may all stand behind the last of them."""
 _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
@@ -148,6 +150,7 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
     _refuse_deep(scope)
+    _refuse_bare_joins(scope, dialect)
     try:
         return sqlglot.parse_one(scope.text, dialect=dialect)
     except ParseError as error:
@@ -175,6 +178,31 @@ def _refuse_deep(scope: Scope) -> None:
                 "that can be read. Compute some of it in a query of its own and read that.",
                 offset,
             )
+
+
+def _refuse_bare_joins(scope: Scope, dialect: type[Dialect]) -> None:
+    """Refuses many joins in a row without a condition: each doubles the time that the parser takes."""
+    if scope.text.upper().count("JOIN") <= MOST_BARE_JOINS:
+        return
+    waiting = [0]
+    with contextlib.suppress(SqlglotError):
+        for token in dialect().tokenize(scope.text):
+            match token.token_type:
+                case TokenType.L_PAREN:
+                    waiting.append(0)
+                case TokenType.R_PAREN if len(waiting) > 1:
+                    waiting.pop()
+                case TokenType.SELECT:
+                    waiting[-1] = 0
+                case TokenType.JOIN:
+                    waiting[-1] += 1
+                case TokenType.ON | TokenType.USING:
+                    waiting[-1] = max(0, waiting[-1] - 1)
+            if waiting[-1] > MOST_BARE_JOINS:
+                raise scope.error(
+                    f"more than {MOST_BARE_JOINS} JOINs in a row have no ON: give each its condition.",
+                    token.start,
+                )
 
 
 def offset_of(tree: exp.Expr) -> int | None:
