@@ -21,7 +21,9 @@ from anabranch import Query, Session, col, count, sum_
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
 from anabranch.sinks.files import FileSink
-from anabranch.state.manifest import Manifest, decode
+from anabranch.state.line import read_line
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
 
 FORMATS = ("parquet", "arrow", "csv", "json")
 SUFFIX = {"parquet": "parquet", "arrow": "arrow", "csv": "csv", "json": "jsonl"}
@@ -88,9 +90,10 @@ def read_results(folder: Path, format: str = "parquet") -> pl.DataFrame:
 
 def manifests(checkpoint: Path) -> list[Manifest]:
     """All manifests of a checkpoint that has come to an epoch, oldest first."""
-    found = sorted((checkpoint / "manifests").glob("*.json"))
-    entries = [decode(path.read_bytes(), str(path)) for path in found]
-    return [entry for entry in entries if entry.epoch >= 0]
+    found = read_line(place(str(checkpoint)))
+    entries = [one.manifest for one in found if isinstance(one.manifest, Manifest)]
+    assert len(entries) == len(found), [one.manifest for one in found]
+    return [entry for entry in entries if entry.epoch >= 0 and entry.serial >= entries[-1].oldest]
 
 
 def orphans(checkpoint: Path) -> set[str]:

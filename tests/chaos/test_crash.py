@@ -97,7 +97,7 @@ def held_back(crashing: Crashing) -> dict[str, int]:
     return {
         name: sum(
             ref.rows
-            for ref in last.subqueries[name].segments
+            for ref in last.subqueries[name].shelf
             if ref.table == PENDING and ref.max_due > watermark
         )
         for name in ("recent@1", "pairs@1")

@@ -209,7 +209,7 @@ def test_a_number_that_was_cleared_away_cannot_be_taken_again(tmp_path: Path) ->
         sleeper.commit(entry)
     assert sleeper.sweep() == 0
     with pytest.raises(StateError, match="Another run has taken over"):
-        sleeper.clear(1)
+        sleeper.clear()
     assert contents(stage.checkpoint) == before
 
 

@@ -283,7 +283,7 @@ def test_heavy_flows_of_neighbouring_windows() -> None:
 def kept(outcome: Outcome, table: str) -> list[int]:
     """How many rows the manifests of all epochs have of a table."""
     records = [manifest.subqueries.values() for manifest in outcome.manifests]
-    return [sum(s.rows for r in rs for s in r.segments if s.table == table) for rs in records]
+    return [sum(s.rows for r in rs for s in r.shelf if s.table == table) for rs in records]
 
 
 @pytest.mark.parametrize("kind", JOINS)

@@ -18,9 +18,10 @@ import pytest
 from anabranch import Session, col, max_
 from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
-from anabranch.routing.holdback import Hold
+from anabranch.routing.holdback import Hold, Reach
 from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
+from anabranch.state.entry import Delta
 from anabranch.state.manifest import (
     FORMAT_VERSION,
     ExchangeRecord,
@@ -32,6 +33,7 @@ from anabranch.state.manifest import (
     SubqueryRecord,
 )
 from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import ShelfChange
 from helpers import Stage, missing, orphans, sample, sums, visible_epochs
 
 GOOD = [sample(number) for number in range(4)]
@@ -124,7 +126,13 @@ def test_checkpoint_of_a_renamed_query(tmp_path: Path) -> None:
 
 
 def newest(stage: Stage) -> Path:
+    """The entry of the second epoch: what it has changed."""
     return sorted((stage.checkpoint / "manifests").glob("*.json"))[-1]
+
+
+def whole(stage: Stage) -> Path:
+    """The entry of the first epoch: a whole manifest."""
+    return sorted((stage.checkpoint / "manifests").glob("*.json"))[-2]
 
 
 def test_checkpoint_of_another_format_version(tmp_path: Path) -> None:
@@ -144,8 +152,8 @@ def test_checkpoint_of_another_format_version(tmp_path: Path) -> None:
 def test_checkpoint_of_an_older_format_version(tmp_path: Path) -> None:
     """The first version had no checksum; what it lacks is said."""
     stage = half_way(Stage(tmp_path))
-    older = json.loads(newest(stage).read_bytes()) | {"format_version": 1}
-    del older["checksum"], older["serial"], older["token"], older["holder"]
+    older = json.loads(newest(stage).read_bytes())["state"] | {"format_version": 1}
+    del older["serial"], older["token"], older["holder"]
     newest(stage).write_bytes(json.dumps(older).encode())
     refused_and_unchanged(
         stage, "has format version 1 (without checksums and run tokens)", f"reads {FORMAT_VERSION}"
@@ -153,26 +161,53 @@ def test_checkpoint_of_an_older_format_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "at", ["", "streams/rows", "subqueries/sums@1", "subqueries/sums@1/segments/0"]
-)
+    "at",
+    [
+        "", "streams/rows", "subqueries/sums@1", "subqueries/sums@1/shelf/0",
+        "delta", "delta/state", "delta/state/streams/rows", "delta/shelves/sums@1/1/0",
+    ],
+)  # fmt: skip
 def test_fields_that_this_version_does_not_know_are_refused(tmp_path: Path, at: str) -> None:
     stage = half_way(Stage(tmp_path))
-    contents = json.loads(newest(stage).read_bytes())
+    keys = at.split("/")
+    entry = newest(stage) if keys[0] == "delta" else whole(stage)
+    contents = json.loads(entry.read_bytes())
     del contents["checksum"]
     inner = contents
-    for key in at.split("/") if at else ():
+    for key in (key for key in keys if key not in ("", "delta")):
         inner = inner[int(key) if key.isdigit() else key]
     inner["generation"] = 3
-    newest(stage).write_bytes(seal(json.dumps(contents).encode()))
-    refused_and_unchanged(stage, "unknown field `generation`", str(newest(stage)))
+    entry.write_bytes(seal(json.dumps(contents).encode()))
+    refused_and_unchanged(stage, "unknown field `generation`", str(entry))
+
+
+def test_differences_that_do_not_follow_what_is_before_them_are_refused(tmp_path: Path) -> None:
+    one, other = (half_way(Stage(tmp_path / name)) for name in ("one", "other"))
+    assert newest(one).name == newest(other).name
+    shutil.copyfile(newest(other), newest(one))
+    refused_and_unchanged(one, str(newest(one)), "of several checkpoints mixed")
+    contents = json.loads(newest(other).read_bytes())
+    del contents["checksum"]
+    contents["shelves"]["sums@1"][0].append(["state/sums@1/nothing.arrow", 0])
+    newest(other).write_bytes(seal(json.dumps(contents).encode()))
+    refused_and_unchanged(other, str(newest(other)), "does not fit the one before it")
+
+
+def test_a_difference_without_what_it_builds_on_is_refused(tmp_path: Path) -> None:
+    stage = half_way(Stage(tmp_path))
+    for path in sorted((stage.checkpoint / "manifests").glob("*.json"))[:-1]:
+        path.unlink()
+    refused_and_unchanged(stage, str(newest(stage)), "says what has changed since others")
 
 
 def test_state_of_a_subquery_that_the_plan_does_not_have_is_refused(tmp_path: Path) -> None:
     stage = half_way(Stage(tmp_path))
-    contents = json.loads(newest(stage).read_bytes())
+    entry = whole(stage)
+    newest(stage).unlink()
+    contents = json.loads(entry.read_bytes())
     del contents["checksum"]
     contents["subqueries"]["nobody@1"] = contents["subqueries"]["sums@1"]
-    newest(stage).write_bytes(seal(json.dumps(contents).encode()))
+    entry.write_bytes(seal(json.dumps(contents).encode()))
     refused_and_unchanged(stage, "has state of a subquery 'nobody@1'", "Existing: sums@1")
 
 
@@ -181,6 +216,9 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
     path = Path(__file__).parents[1] / "golden" / "manifest_fields.json"
     structs = (
         Manifest,
+        Delta,
+        ShelfChange,
+        Reach,
         StreamRecord,
         ExchangeRecord,
         SubqueryRecord,

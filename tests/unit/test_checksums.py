@@ -6,7 +6,7 @@ import os
 import random
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from anabranch.engine.run import Run
 from anabranch.errors import StateError
 from anabranch.sources import file_reader
 from anabranch.state.checksum import Damaged, seal, unseal
-from anabranch.state.manifest import Manifest, decode, encode
+from anabranch.state.entry import decode, encode
+from anabranch.state.manifest import Manifest
+from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf
 from anabranch.testing.corruption import Damage, corrupt, durable_files
 from helpers import Stage, sample
 
@@ -197,8 +200,20 @@ def test_a_seal_covers_every_byte() -> None:
 
 
 def _segment(manifest: Manifest, **changes: Any) -> None:
-    segments = manifest.subqueries["sums@1"].segments
-    segments[0] = replace(segments[0], **changes)
+    record = manifest.subqueries["sums@1"]
+    first, *others = record.shelf
+    record.shelf = _Edited((replace(first, **changes), *others))
+
+
+class _Edited(Shelf):
+    """A shelf that is written with other segments than it has."""
+
+    def __init__(self, refs: tuple[SegmentRef, ...]) -> None:
+        super().__init__()
+        self._edited = refs
+
+    def __iter__(self) -> Iterator[SegmentRef]:
+        return iter(self._edited)
 
 
 IMPOSSIBLE: dict[str, Callable[[Manifest], Any]] = {
@@ -209,8 +224,8 @@ IMPOSSIBLE: dict[str, Callable[[Manifest], Any]] = {
     "epoch -2": lambda m: setattr(m, "epoch", -2),
     "are no map": lambda m: setattr(m.exchanges["sums@1"], "slots", 3),
     "no exchange nobody": lambda m: setattr(m.subqueries["sums@1"], "exchange", "nobody"),
-    "has the slots [[0, 70000]] of 4096": lambda m: _segment(m, live=((0, 70000),)),
-    "has the slots [[5, 5]] of 4096": lambda m: _segment(m, live=((5, 5),)),
+    "has the slots [[0, 70000]] of 65536": lambda m: _segment(m, live=((0, 70000),)),
+    "has the slots [[5, 5]] of 65536": lambda m: _segment(m, live=((5, 5),)),
     "are due from 9 to 3": lambda m: _segment(m, min_due=9, max_due=3),
     "is called '../../passwd'": lambda m: _segment(m, file="../../passwd"),
     "-5 result rows": lambda m: m.result_rows.update(sums=-5),

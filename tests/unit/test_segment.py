@@ -45,7 +45,7 @@ def state_rows(seed: int, rows: int, partitions: list[int]) -> pl.DataFrame:
 
 def write(place: Place, *frames: pl.DataFrame) -> list[SegmentRef]:
     parts = [(tier, frame) for tier, frame in enumerate(frames)]
-    return write_segments(place, "state/q/1.arrow", "open", parts, LIVE, fsync=False)
+    return write_segments(place, "state/q/1.arrow", "open", parts, LIVE, (0, 0), fsync=False)
 
 
 def in_partitions(rows: pl.DataFrame, wanted: set[int]) -> pl.DataFrame:

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anabranch.engine.commit import unmask
 from anabranch.engine.epoch import SubqueryReport, masked_as_plain
 from anabranch.routing.partition_map import intersect
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment
+from anabranch.state.shelf import Shelf
 from anabranch.testing.compare import assert_same_rows
 from helpers import ranges
 
@@ -65,7 +65,8 @@ class Store:
             lambda table, rows: sort_by_locator(rows), after, SPAN, fan, budget, self.name, False
         )
         report = SubqueryReport(segments=written, masked=masked_as_plain(masked))
-        self.refs = unmask(self.refs, [report]) + written
+        shelf = Shelf(self.refs)
+        self.refs = list(shelf.after(shelf.change(written, report.masked, None)))
         return written, report
 
     def contents(self, table: str = "open") -> pl.DataFrame:

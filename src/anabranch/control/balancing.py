@@ -42,7 +42,7 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
-from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf
 
 WARM_UP = 1
 """Epochs of a run whose times are those of workers that start."""
@@ -209,7 +209,7 @@ class Balancing:
             self._levels[number].collector.add(sample, observed.maps, observed.epoch)
 
     def decide(
-        self, epoch: int, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
+        self, epoch: int, maps: Mapping[str, PartitionMap], shelves: Mapping[str, Shelf],
         by_hand: Iterable[str], asked: bool = False,
     ) -> list[Decision]:  # fmt: skip
         """What is to be done before the next epoch, and what was refused; all exchanges share the budget.
@@ -223,7 +223,7 @@ class Balancing:
             due = collector.epochs > 0 and collector.seconds >= tuning.collect
             if not due and not asked:
                 continue
-            view = self._view(level, maps, segments, by_hand)
+            view = self._view(level, maps, shelves, by_hand)
             if not asked and level.worthwhile < CONVINCED:
                 continue
             level.controller.arbiter.budget = budget
@@ -240,24 +240,24 @@ class Balancing:
         return made
 
     def look(
-        self, maps: Mapping[str, PartitionMap], segments: Mapping[str, Sequence[SegmentRef]],
+        self, maps: Mapping[str, PartitionMap], shelves: Mapping[str, Shelf],
         by_hand: Iterable[str],
     ) -> None:  # fmt: skip
         """Takes the view of every level without deciding anything."""
         for level in self._levels.values():
             if level.collector.epochs:
-                self._view(level, maps, segments, by_hand)
+                self._view(level, maps, shelves, by_hand)
 
     def evacuate(
         self,
         epoch: int,
         maps: Mapping[str, PartitionMap],
-        segments: Mapping[str, Sequence[SegmentRef]],
+        shelves: Mapping[str, Shelf],
     ) -> list[Action]:
         """What has to leave sites that are gone."""
         accepted: list[Action] = []
         for level in self._levels.values():
-            view = self._view(level, maps, segments, ())
+            view = self._view(level, maps, shelves, ())
             moves = list(propose_lost(view, level.controller.tuning))
             verdicts = [Verdict(move, True, move.cause) for move in moves]
             self._record(level, epoch, verdicts, 0.0, SITES)
@@ -295,7 +295,7 @@ class Balancing:
 
     def _view(
         self, level: _Level, maps: Mapping[str, PartitionMap],
-        segments: Mapping[str, Sequence[SegmentRef]], by_hand: Iterable[str],
+        shelves: Mapping[str, Shelf], by_hand: Iterable[str],
     ) -> View:  # fmt: skip
         own, still = {exchange: maps[exchange] for exchange in level.exchanges}, set(by_hand)
         fresh = level.collector.epochs > 0
@@ -313,7 +313,7 @@ class Balancing:
             Standing(
                 own,
                 {
-                    exchange: state_bytes(self._plan.exchanges[exchange], own[exchange], segments)
+                    exchange: state_bytes(self._plan.exchanges[exchange], own[exchange], shelves)
                     for exchange in own
                 },
                 stay,

@@ -24,11 +24,11 @@ from anabranch.control.pins import Pins
 from anabranch.plan.plan import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid, Scattered
-from anabranch.routing.holdback import Holds, renew, slots_of, within
+from anabranch.routing.holdback import Holds, Reach, slots_of, within
 from anabranch.routing.partition_map import PartitionMap, intersect
 from anabranch.settings import Settings
 from anabranch.state.manifest import HeldRef, Manifest, MovingRecord
-from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Governor:
         """Takes in what an epoch has shown, and changes the maps where that helps."""
         self._balancing.observe(observed)
         self._install(self._balancing.committed(observed.epoch))
-        known = self.maps, _segments(manifest), self.by_hand
+        known = self.maps, _shelves(manifest), self.by_hand
         if self._balancing.active:
             self._carry_out(self._balancing.decide(observed.epoch, *known), observed.epoch)
         else:
@@ -208,7 +208,7 @@ class Governor:
     def rebalance(self, manifest: Manifest) -> list[Decision]:
         """Evens out what is known now, without waiting for more."""
         made = self._balancing.decide(
-            manifest.epoch, self.maps, _segments(manifest), self.by_hand, asked=True
+            manifest.epoch, self.maps, _shelves(manifest), self.by_hand, asked=True
         )
         self._carry_out(made, manifest.epoch)
         return made
@@ -224,7 +224,7 @@ class Governor:
             for site in np.flatnonzero(~self._balancing.alive).tolist():
                 self._install(self._balancing.lost(site))
             # What was on a site that is gone is read by another, wherever it was
-            actions = self._balancing.evacuate(manifest.epoch, self.maps, _segments(manifest))
+            actions = self._balancing.evacuate(manifest.epoch, self.maps, _shelves(manifest))
             self._install(actions)
             self.maps = self._pinned(self.maps)
             if (self._balancing.alive & ~before).any():
@@ -301,8 +301,8 @@ class Governor:
         wanted = {} if ended else self._balancing.waiting(self.maps)
         holds, released = {}, {}
         for exchange in {*wanted, *manifest.holds}:
-            record = manifest.exchanges[exchange]
-            kept, gone = renew(record.holds, wanted.get(exchange, []), record.reached, epoch)
+            reach = manifest.reach.get(exchange, Reach())
+            kept, gone = reach.renewed(wanted.get(exchange, []), epoch)
             if kept:
                 holds[exchange] = kept
             if gone:
@@ -345,5 +345,5 @@ class Governor:
         return fetches(self._balancing.protocol.moving.values(), self._plan, manifest, self.maps)
 
 
-def _segments(manifest: Manifest) -> dict[str, list[SegmentRef]]:
-    return {name: record.segments for name, record in manifest.subqueries.items()}
+def _shelves(manifest: Manifest) -> dict[str, Shelf]:
+    return {name: record.shelf for name, record in manifest.subqueries.items()}

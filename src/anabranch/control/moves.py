@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from anabranch.adapt.actions import Move
 from anabranch.adapt.protocols.moving import Moving
 from anabranch.plan.plan import Plan
-from anabranch.routing.partition_map import PartitionMap, intersect
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.manifest import Manifest, MovingRecord
 
 
@@ -46,7 +46,7 @@ def fetches(
     for move in (known.move for known in moving):
         slots = maps[move.exchange].range_at(move.partition)
         for member in plan.exchanges[move.exchange].members:
-            refs = manifest.subqueries[member.name].segments
-            files = {r.file for r in refs if intersect(r.live, [slots])}
+            shelf = manifest.subqueries[member.name].shelf
+            files = {ref.file for ref in shelf.within([slots])}
             wanted.setdefault(move.target, set()).update(files)
     return {site: tuple(sorted(files)) for site, files in wanted.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from anabranch.adapt.collector import Sample
 from anabranch.plan.exchange import Exchange
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf, bytes_of
 
 
 @dataclass(frozen=True)
@@ -32,16 +32,8 @@ class Observed:
 
 
 def state_bytes(
-    exchange: Exchange, known: PartitionMap, segments: Mapping[str, Sequence[SegmentRef]]
+    exchange: Exchange, known: PartitionMap, shelves: Mapping[str, Shelf]
 ) -> np.ndarray:
-    """The bytes of each partition's state, taken as spread evenly over a segment's slots."""
-    steps = np.zeros(known.slots + 1)
-    for member in exchange.members:
-        for ref in segments.get(member.name, ()):
-            first, end = np.asarray(ref.live).reshape(-1, 2).T
-            density = ref.bytes / max(1, int((end - first).sum()))
-            steps[first] += density
-            steps[end] -= density
-    found: np.ndarray = np.add.reduceat(np.cumsum(steps)[:-1], np.asarray(known.starts))
-    found[found < 0] = 0.0
-    return found
+    """The bytes of each partition's state."""
+    own = [shelves[member.name] for member in exchange.members if member.name in shelves]
+    return bytes_of(own, np.asarray(known.starts), known.slots)

@@ -25,8 +25,8 @@ from anabranch.errors import RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import IN_GRID, Subquery
 from anabranch.routing.grid import choose_grid
-from anabranch.routing.holdback import least
-from anabranch.routing.partition_map import PartitionMap, even_map, slots_for, subtract
+from anabranch.routing.holdback import Reach, least
+from anabranch.routing.partition_map import PartitionMap, even_map, slots_for
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
@@ -39,7 +39,8 @@ from anabranch.state.manifest import (
     refuse_other,
 )
 from anabranch.state.place import place
-from anabranch.state.segment import SegmentRef
+from anabranch.state.segment import NEVER
+from anabranch.state.shelf import ShelfChange
 from anabranch.state.store import Store
 
 MOST_LANE_VALUES = 1_000_000
@@ -58,16 +59,19 @@ class Checkpoint:
         self.sinks = sinks
         self.options = options
         settings = options.settings
-        self.store = Store(place(options.root, settings.private_files), settings.fsync)
+        self.store = Store(
+            place(options.root, settings.private_files), settings.fsync, settings.keep_manifests
+        )
         self._outlets = Outlets(plan, options, self.store.place)
         try:
             stored = self.store.ledger.latest()
             # A start that came to no epoch leaves nothing that one would have to agree with
             begun = stored if stored and stored.epoch >= 0 else self._first(run_id)
             self._claim = begun
-            self.manifest = self._complete(
-                replace(begun, subqueries=dict(begun.subqueries), exchanges=dict(begun.exchanges))
-            )
+            records = {
+                name: dict(getattr(begun, name)) for name in ("subqueries", "exchanges", "reach")
+            }
+            self.manifest = self._complete(replace(begun, **records))
             self._refuse_other(self.manifest)
             self._outlets.open(sinks, self.manifest.run_id)
         except BaseException:
@@ -75,6 +79,8 @@ class Checkpoint:
             raise
         self.warnings = self._late_sinks()
         """What is to be said with the first epoch."""
+        self._maps: dict[str, PartitionMap] = {}
+        """The maps that the records of exchanges were last made of."""
         self._lane_values: dict[str, dict[int, int]] = {}
         self._idle: frozenset[str] = frozenset()
         self._started = time.time()
@@ -97,8 +103,8 @@ class Checkpoint:
             manifest.exchanges[subquery.exchange] = ExchangeRecord(
                 **mapped(even_map(count, self.options.sites, slots)),
                 grid=list(grid.bands) if grid else [],
-                reached=reached[subquery.exchange],
             )
+            manifest.reach[subquery.exchange] = Reach(reached[subquery.exchange])
         return manifest
 
     def _first(self, run_id: str) -> Manifest:
@@ -119,7 +125,7 @@ class Checkpoint:
         what = f"The checkpoint '{self.options.root}'"
         refuse_other(manifest, self.plan.identity, what)
         # Entries of subqueries without state may be left of sinks that the query set no longer has
-        keeping = {name for name, record in manifest.subqueries.items() if record.segments}
+        keeping = {name for name, record in manifest.subqueries.items() if record.shelf}
         keeping |= {ref.subquery for ref in manifest.held}
         for name in sorted(keeping - self.plan.subqueries.keys()):
             raise StateError(
@@ -141,7 +147,7 @@ class Checkpoint:
 
     def reached(self) -> dict[str, int | None]:
         """How far the input of each exchange has come."""
-        return {name: self.manifest.exchanges[name].reached for name in self.plan.exchanges}
+        return {name: self.manifest.reach[name].watermark for name in self.plan.exchanges}
 
     def recover(self) -> None:
         """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
@@ -207,6 +213,10 @@ class Checkpoint:
         now = time.time()
         watermarks = advance_watermarks(orders, report.splits)
         reached = inputs_reached(self.plan, orders.holds, watermarks)
+        shelves = {
+            name: self._shelf_change(subquery, orders, report, reached)
+            for name, subquery in self.plan.subqueries.items()
+        }
         manifest = Manifest(
             run_id=self.manifest.run_id,
             epoch=orders.epoch,
@@ -216,12 +226,13 @@ class Checkpoint:
             identity=self.plan.identity,
             streams=self._streams(orders, report, offers, now),
             watermarks=watermarks,
-            exchanges={
-                name: self._exchange(name, orders, reached[name], steered)
+            exchanges={name: self._exchange(name, orders, steered) for name in self.plan.exchanges},
+            reach={
+                name: Reach(reached[name], orders.holds.get(name, ()))
                 for name in self.plan.exchanges
             },
             subqueries={
-                name: self._subquery(subquery, orders, report, reached)
+                name: self._subquery(subquery, orders, report, reached, shelves[name])
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._outlets.staged(orders, report),
@@ -240,7 +251,7 @@ class Checkpoint:
             + [ref for part in report.parts() for ref in part.held],
             moving=steered.moving,
         )
-        self.store.ledger.commit(manifest)
+        self.store.ledger.commit(manifest, shelves)
         self.manifest = manifest
 
     def _check_shared(self, orders: Orders, report: EpochReport) -> None:
@@ -283,42 +294,45 @@ class Checkpoint:
             )
         return records
 
-    def _exchange(
-        self, name: str, orders: Orders, reached: int | None, steered: Steered
-    ) -> ExchangeRecord:
+    def _exchange(self, name: str, orders: Orders, steered: Steered) -> ExchangeRecord:
+        """The record of an exchange; the same object as before if nothing has changed."""
         before = self.manifest.exchanges[name]
-        return ExchangeRecord(
-            **mapped(orders.maps[name]),
-            grid=before.grid,
+        after = replace(
+            before,
             scattered=[*before.scattered, *orders.scattering.get(name, ())],
-            reached=reached,
-            holds=orders.holds.get(name, ()),
             by_hand=name in steered.by_hand,
             adapted=name in steered.adapted,
             pins=steered.pins.get(name, {}),
         )
+        if self._maps.get(name) is not orders.maps[name]:
+            after = replace(after, **mapped(orders.maps[name]))
+            self._maps[name] = orders.maps[name]
+        return before if after == before else after
+
+    def _shelf_change(
+        self, subquery: Subquery, orders: Orders, report: EpochReport,
+        reached: Mapping[str, int | None],
+    ) -> ShelfChange:  # fmt: skip
+        """What the epoch does to the state of a subquery."""
+        done = report.of_subquery(subquery.name)
+        watermark = subquery.watermark(reached[subquery.exchange])
+        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.exchange, ())]
+        return self.manifest.subqueries[subquery.name].shelf.change(
+            [ref for part in done for ref in part.segments],
+            [masked for part in done for masked in part.masked],
+            NEVER if orders.ended else least([watermark, *waiting]),
+        )
 
     def _subquery(
         self, subquery: Subquery, orders: Orders, report: EpochReport,
-        reached: Mapping[str, int | None],
+        reached: Mapping[str, int | None], change: ShelfChange,
     ) -> SubqueryRecord:  # fmt: skip
         known = self.manifest.subqueries[subquery.name]
-        done = [
-            site.subqueries[subquery.name]
-            for site in report.sites
-            if subquery.name in site.subqueries
-        ]
-        watermark = subquery.watermark(reached[subquery.exchange])
-        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.exchange, ())]
-        passed = least([watermark, *waiting])
-        live = unmask(known.segments, done)
-        live += [ref for part in done for ref in part.segments]
-        if passed is not None:
-            live = [ref for ref in live if ref.max_due > passed and not orders.ended]
+        done = report.of_subquery(subquery.name)
         return SubqueryRecord(
             exchange=subquery.exchange,
-            segments=live,
-            watermark=watermark,
+            shelf=known.shelf.after(change),
+            watermark=subquery.watermark(reached[subquery.exchange]),
             combine=self._combine(subquery.name, known, orders, report, done),
             rows_in=known.rows_in + sum(part.rows_in for part in done),
             rows_out=known.rows_out + sum(part.rows_out for part in done),
@@ -386,7 +400,7 @@ class Checkpoint:
     def clear(self) -> None:
         """Deletes what no longer counts; raises StateError if another run has taken over."""
         with explained(self.store.place):
-            self.store.ledger.clear(self.options.settings.keep_manifests)
+            self.store.ledger.clear()
             self._outlets.clear()
 
     def close(self) -> None:
@@ -409,27 +423,3 @@ def mapped(known: PartitionMap) -> dict[str, Any]:
 def smoothed(before: float, now: float) -> float:
     """A mean in which each epoch counts less than the next."""
     return now if before == 0 else before + RECENCY * (now - before)
-
-
-def unmask(segments: list[SegmentRef], done: list[SubqueryReport]) -> list[SegmentRef]:
-    """The segments without the partitions that merged ones replace."""
-    masks: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for part in done:
-        for file, batch, partitions in part.masked:
-            masks.setdefault((file, batch), []).extend(partitions)
-    result = []
-    for ref in segments:
-        mask = masks.get((ref.file, ref.batch))
-        if mask is None:
-            result.append(ref)
-            continue
-        live = subtract(ref.live, mask)
-        if live:
-            before = sum(last - first for first, last in ref.live)
-            share = sum(last - first for first, last in live) / before
-            result.append(
-                replace(
-                    ref, rows=int(ref.rows * share), bytes=int(ref.bytes * share), live=tuple(live)
-                )
-            )
-    return result

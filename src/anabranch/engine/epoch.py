@@ -20,6 +20,7 @@ from anabranch.state.group import Masked
 from anabranch.state.manifest import HeldRef, ResultPart
 from anabranch.state.place import Place, place
 from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,8 @@ class Orders:
     """Names this try of the epoch: what an earlier try still writes is not mixed with it."""
     sites: int
     maps: Mapping[str, PartitionMap]
-    segments: Mapping[str, tuple[SegmentRef, ...]]
+    shelves: Mapping[str, Shelf]
+    """The state of each subquery."""
     combine: frozenset[str]
     newest: Mapping[str, int | None]
     watermarks: Mapping[str, int | None]
@@ -241,6 +243,10 @@ class EpochReport(msgspec.Struct):
 
     def parts(self) -> list[SplitReport | SiteReport]:
         return [*self.splits, *self.sites]
+
+    def of_subquery(self, name: str) -> list[SubqueryReport]:
+        """What the sites did for one subquery."""
+        return [site.subqueries[name] for site in self.sites if name in site.subqueries]
 
     def fault(self) -> Fault | None:
         """The first error a task met."""

@@ -114,9 +114,9 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
         operators.append(
             {
                 "operatorName": name,
-                "numRowsTotal": sum(ref.rows for ref in record.segments),
+                "numRowsTotal": record.shelf.rows,
                 "numRowsUpdated": sum(part.groups for part in done),
-                "memoryUsedBytes": sum(ref.bytes for ref in record.segments),
+                "memoryUsedBytes": record.shelf.bytes,
                 "numRowsDroppedByWatermark": sum(
                     seen.late
                     for split in report.splits
@@ -124,7 +124,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     if stream in streams_of(orders.plan.subqueries[name].node)
                 ),
                 "customMetrics": {
-                    "segments": len(record.segments),
+                    "segments": len(record.shelf),
                     "partitions": len(exchange.sites),
                     "grid": exchange.grid,
                     "rowsIn": sum(part.rows_in for part in done),
@@ -148,7 +148,7 @@ def _open_rows(node: Node, record: SubqueryRecord) -> int:
     """The rows of state that may have results of their own in the end, without new rows."""
     told_already = isinstance(node, Aggregate) and node.emit == "update"
     tables = {PENDING, *preserved_tables(node), *(() if told_already else (OPEN,))}
-    return sum(ref.rows for ref in record.segments if ref.table in tables)
+    return sum(rows for table, rows in record.shelf.rows_by_table.items() if table in tables)
 
 
 def skew(loads: Sequence[int]) -> float:

@@ -385,7 +385,7 @@ class Run(Controls):
             attempt=attempt,
             sites=self.sites,
             maps=self._governor.maps,
-            segments={n: tuple(record.segments) for n, record in manifest.subqueries.items()},
+            shelves={name: record.shelf for name, record in manifest.subqueries.items()},
             combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
             newest={name: record.newest for name, record in manifest.streams.items()},
             watermarks=manifest.watermarks,

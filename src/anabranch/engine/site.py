@@ -90,8 +90,10 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
-    live = {ref.file for refs in orders.segments.values() for ref in refs}
-    orders.place.forget(live, f"{orders.epoch:012d}")
+    shelves = orders.shelves.values()
+    orders.place.forget(
+        lambda: set().union(*(shelf.files for shelf in shelves)), f"{orders.epoch:012d}"
+    )
     if level == orders.plan.levels:
         report.seconds = time.perf_counter() - began
         # Not part of its work: who receives partitions is not slow for it
@@ -159,7 +161,8 @@ def _advance(
     reaches = list(_by_reach(orders, subquery.exchange, site))
     for number, (slots, before) in enumerate(reaches):
         own = frames if len(reaches) == 1 else [_cut(frame, slots) for frame in frames]
-        state = SiteState(orders.place, orders.segments[subquery.name], slots)
+        near = orders.shelves[subquery.name].within(slots)
+        state = SiteState(orders.place, near, slots, orders.epoch)
         moment = Moment(subquery.watermark(before), after)
         part = f"site-{site:04d}-{number}"
         _step(orders, subquery, part, own, state, moment, report, outbox)

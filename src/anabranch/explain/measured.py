@@ -86,7 +86,7 @@ def _work(record: SubqueryRecord, sites: int, epochs: int, seconds: float) -> Wo
         share=record.seconds / seconds if seconds else 0.0,
         skew=record.skew,
         sites=sites,
-        state_rows=sum(ref.rows for ref in record.segments),
-        state_bytes=sum(ref.bytes for ref in record.segments),
+        state_rows=record.shelf.rows,
+        state_bytes=record.shelf.bytes,
         combining=record.combine,
     )

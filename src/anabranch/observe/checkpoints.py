@@ -12,6 +12,7 @@ from rich.table import Table
 
 from anabranch.amount import in_bytes, several
 from anabranch.observe.commands import Commands
+from anabranch.routing.holdback import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.savepoint import Fault, chosen, copy, kept, verify
@@ -143,21 +144,21 @@ def described(manifest: Manifest) -> dict[str, Any]:
                         known.sites, strict=True,
                     )
                 ],
-                "reached": one.reached,
-                "waiting": [{"first": hold.first, "end": hold.end} for hold in one.holds],
+                "reached": reach.watermark,
+                "waiting": [{"first": hold.first, "end": hold.end} for hold in reach.behind],
                 "pins": one.pins,
             }
             for name, one in manifest.exchanges.items()
-            for known in [one.map()]
+            for known, reach in [(one.map(), manifest.reach.get(name, Reach()))]
         },
         "subqueries": {
             name: {
                 "exchange": one.exchange,
                 "watermark": one.watermark,
-                "rows": sum(ref.rows for ref in one.segments),
-                "bytes": sum(ref.bytes for ref in one.segments),
-                "segments": len(one.segments),
-                "tables": sorted({ref.table for ref in one.segments}),
+                "rows": one.shelf.rows,
+                "bytes": one.shelf.bytes,
+                "segments": len(one.shelf),
+                "tables": sorted(one.shelf.rows_by_table),
             }
             for name, one in manifest.subqueries.items()
         },
@@ -178,7 +179,7 @@ def _line(name: str, one: Manifest | Fault) -> dict[str, Any]:
 
 
 def _state_bytes(manifest: Manifest) -> int:
-    return sum(ref.bytes for record in manifest.subqueries.values() for ref in record.segments)
+    return sum(record.shelf.bytes for record in manifest.subqueries.values())
 
 
 def _epoch(manifest: Manifest) -> str:

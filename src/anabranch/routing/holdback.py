@@ -27,6 +27,26 @@ class Hold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first epoch in which rows waited."""
 
 
+class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How far the input of an exchange has come, and what it still owes."""
+
+    watermark: int | None = None
+    """Of all slots but those whose rows wait."""
+    behind: tuple[Hold, ...] = ()
+    """The slots whose rows wait, in order: they have come less far."""
+
+    @property
+    def least(self) -> int | None:
+        """How far all of it has come: what reads it can count on no more."""
+        return least([self.watermark, *(hold.watermark for hold in self.behind)])
+
+    def renewed(
+        self, wanted: Sequence[tuple[int, int]], epoch: int
+    ) -> tuple[tuple[Hold, ...], tuple[Hold, ...]]:
+        """What waits in an epoch that wants these slots to wait, and what is let go in it."""
+        return renew(self.behind, wanted, self.watermark, epoch)
+
+
 Holds = Mapping[str, tuple[Hold, ...]]
 """The holds of each exchange, in order of their slots."""
 

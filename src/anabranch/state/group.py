@@ -55,6 +55,7 @@ class SiteState:
     place: Place
     refs: Sequence[SegmentRef]
     owned: Ranges
+    epoch: int = 0
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
@@ -63,6 +64,8 @@ class SiteState:
     """Pairs of rows that a join looked at."""
     warnings: list[str] = field(default_factory=list)
     """What the operator has to say about its input."""
+    since: dict[str, int] = field(default_factory=dict)
+    """The first epoch in which rows came that are among the new ones of a table, if not this one."""
     cells: Ranges = field(default_factory=list)
     """Slots that are not of this site, into which it has scattered rows of its own."""
 
@@ -133,7 +136,8 @@ class SiteState:
         for table, frames in self.new.items():
             parts = [(0, part) for frame in frames for part in _by_class(frame, span)]
             live = sorted([*self.owned, *subtract(self.cells, self.owned)])
-            refs += write_segments(self.place, name(table), table, parts, live, fsync)
+            born = self.since.get(table, self.epoch), self.epoch
+            refs += write_segments(self.place, name(table), table, parts, live, born, fsync)
         return refs
 
     def scatter(
@@ -146,6 +150,7 @@ class SiteState:
         for ref, wanted in self._mine(table):
             if intersect(wanted, slot):
                 self.expired.append(Masked(ref.file, ref.batch, tuple(slot)))
+                self.since[table] = min(ref.born[0], self.since.get(table, self.epoch))
         fresh = self.new.pop(table, [])
         rows = [*found, *(frame.select(found[0].columns) if found else frame for frame in fresh)]
         if rows:
@@ -173,11 +178,13 @@ class SiteState:
                 continue
             left[tier] = left.get(tier, max(1, budget)) - rewritten
             frames = []
+            births: list[int] = []
             for ref, wanted in members:
                 cut = intersect(wanted, chosen)
                 if cut:
                     frames += read_segment(self.place, ref, cut)
                     masked.append(Masked(ref.file, ref.batch, tuple(cut)))
+                    births += ref.born
             names = frames[0].columns if frames else []
             rows = pl.concat([frame.select(names) for frame in frames]) if frames else None
             if rows is not None and after is not None:
@@ -185,8 +192,9 @@ class SiteState:
             if rows is not None and rows.height:
                 merged = [(tier + 1, merge(table, rows))]
                 file = name(f"{table}-merged-{len(written)}")
+                born = min(births), max(births)
                 # Only the chosen slots: what a segment claims decides what is merged next
-                written += write_segments(self.place, file, table, merged, chosen, fsync)
+                written += write_segments(self.place, file, table, merged, chosen, born, fsync)
         return written, masked
 
 

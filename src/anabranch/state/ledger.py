@@ -7,6 +7,9 @@ by *claiming* the checkpoint: its first entry says what the last one said, under
 then on an older run that still lives (its lock was deleted, its machine was thought dead, it was stopped and
 goes on) finds the number of its next entry taken: its epoch does not count, and it stops. Nothing is deleted
 before a claim, and nothing by a run that has lost it.
+
+Most entries say only what an epoch has changed. A whole manifest stands before them as often as keeps what
+there is to read about as long as two of them.
 """
 
 from __future__ import annotations
@@ -18,47 +21,76 @@ import uuid
 from msgspec.structs import replace
 
 from anabranch.errors import StateError
-from anabranch.state.folders import explained
-from anabranch.state.manifest import Manifest, decode, encode
+from anabranch.state.entry import difference, encode
+from anabranch.state.line import FOLDER, SUFFIX, entry_name, read_line, read_newest
+from anabranch.state.manifest import Manifest
 from anabranch.state.place import Place
+from anabranch.state.shelf import ShelfChange
 
-FOLDER, SUFFIX = "manifests", ".json"
+MOST_DELTAS = 64
+"""Entries in a row that say only what has changed."""
 
 
 class Ledger:
-    """The line of manifests as one run sees it: the entries it has read and the one it stands on."""
+    """The line of manifests as one run sees it: what it has read of it and the entry it stands on."""
 
-    def __init__(self, place: Place, fsync: bool) -> None:
+    def __init__(self, place: Place, fsync: bool, keep: int = 1) -> None:
         self._place = place
         self._fsync = fsync
+        self._keep = keep
+        """How many of the newest epochs can be gone on from."""
         self._token = uuid.uuid4().hex
         self._holder = f"{os.getpid()} on {socket.gethostname()}"
-        self._last = -1
-        """The number of the entry that this run goes on from."""
-        self._files: dict[str, set[str]] = {}
-        """The files that each entry needs."""
+        self._last: Manifest | None = None
+        """The entry that this run goes on from."""
+        self._wholes: list[int] = []
+        """The numbers of the entries that are whole manifests."""
+        self._dropped: dict[int, set[str]] = {}
+        """The files that each entry needs no longer, and the one before it did."""
+        self._whole_bytes = self._delta_bytes = 0
 
     def latest(self) -> Manifest | None:
         """The newest entry, from which this run goes on."""
-        newest = read_newest(self._place)
-        self._last = newest.serial if newest else -1
-        return newest
+        self._last, self._wholes, self._dropped = None, [], {}
+        needed: set[str] = set()
+        for read in read_line(self._place):
+            if isinstance(read.manifest, StateError):
+                raise read.manifest
+            self._last = read.manifest
+            if read.whole:
+                self._wholes.append(read.manifest.serial)
+            before, needed = needed, read.manifest.files()
+            self._dropped[read.manifest.serial] = before - needed
+        return self._last
 
     def claim(self, manifest: Manifest) -> None:
         """Puts the first entry of this run in place, which says what the last one said."""
-        self._append(manifest, "The run has not begun")
+        self._append(manifest, None, "The run has not begun")
 
-    def commit(self, manifest: Manifest) -> None:
-        """Makes an epoch count: from here on it has happened."""
-        self._append(manifest, "The epoch is not counted")
+    def commit(self, manifest: Manifest, shelves: dict[str, ShelfChange] | None = None) -> None:
+        """Makes an epoch count: from here on it has happened.
 
-    def _append(self, manifest: Manifest, otherwise: str) -> None:
+        `shelves` is what has become of them since the entry before, if that was an epoch of this run.
+        """
+        self._append(manifest, shelves, "The epoch is not counted")
+
+    def _append(
+        self, manifest: Manifest, shelves: dict[str, ShelfChange] | None, otherwise: str
+    ) -> None:
         """Puts the next entry in place; raises StateError if another run was first."""
-        serial = self._last + 1
-        name = _name(serial)
-        entry = replace(manifest, serial=serial, token=self._token, holder=self._holder)
+        before = self._last
+        serial = before.serial + 1 if before else 0
+        name = entry_name(serial)
+        oldest = max(before.oldest if before else 0, serial - self._keep + 1)
+        after = replace(
+            manifest, serial=serial, token=self._token, holder=self._holder, oldest=oldest
+        )
+        delta = None
+        if shelves is not None and before is not None and self._delta_bytes < self._whole_bytes:
+            delta = difference(before, after, shelves)
+        data = encode(delta or after)
         try:
-            first = self._place.put(name, encode(entry), self._fsync)
+            first = self._place.put(name, data, self._fsync)
         except OSError as error:
             raise StateError(
                 f"Cannot write '{self._place}/{name}': {error.strerror or error}. {otherwise}; free "
@@ -69,13 +101,20 @@ class Ledger:
             if first:
                 self._place.remove(name)
             raise self._lost()
-        self._last = serial
-        self._files[name] = entry.files()
+        self._last = after
+        self._dropped[serial] = _dropped(before, after, shelves) if before else set()
+        if delta is None:
+            self._wholes.append(serial)
+            # After a claim comes a whole one: sinks, and with them records, may have come and gone
+            self._whole_bytes = len(data) if shelves is not None else 0
+            self._delta_bytes = 0
+        else:
+            self._delta_bytes += max(len(data), -(-self._whole_bytes // MOST_DELTAS))
 
     def leads(self) -> bool:
         """Whether the newest entry is the one that this run stands on."""
         names = self._names()
-        return not names or names[-1] == _name(self._last)
+        return not names or (self._last is not None and names[-1] == entry_name(self._last.serial))
 
     def require_lead(self) -> None:
         """Raises StateError if another run has claimed the checkpoint since."""
@@ -94,23 +133,25 @@ class Ledger:
             "nothing. Only one run at a time can use a checkpoint; leave the file 'lock' in it alone."
         )
 
-    def clear(self, keep: int) -> int:
-        """Deletes entries beyond the newest `keep`, and files that only they named."""
-        names = self._names()
-        if not names or names[-1] != _name(self._last):
-            raise self._lost()
-        kept = self._named(names[-keep:])
-        removed = 0
-        for name in names[:-keep]:
-            # First the manifest: what exists names nothing that is gone, whenever a crash comes
-            files = self._named([name]) - kept
+    def clear(self) -> int:
+        """Deletes entries that nothing kept builds on, and files that no kept one needs."""
+        if self._last is None:
+            return 0
+        self.require_lead()
+        oldest, removed = self._last.oldest, 0
+        beginning = max((serial for serial in self._wholes if serial <= oldest), default=0)
+        for serial in [serial for serial in self._dropped if serial <= oldest]:
+            for file in self._dropped.pop(serial):
+                removed += self._place.remove(file)
+        for name in self._names():
+            if name >= entry_name(beginning):
+                break
             self._place.remove(name)
-            removed += sum(self._place.remove(file) for file in files)
-            self._files.pop(name, None)
+        self._wholes = [serial for serial in self._wholes if serial >= beginning]
         return removed
 
     def sweep(self) -> int:
-        """Deletes half-written files, and state and lists of read files that no entry names.
+        """Deletes half-written files, and state and lists of read files that no kept entry needs.
 
         A crash has left them behind, or an epoch that failed.
         """
@@ -118,66 +159,27 @@ class Ledger:
         # that writes nothing that is in the lists
         unfinished = self._place.unfinished()
         found = [*self._place.names("state", ".arrow"), *self._place.names("sources", ".json")]
-        names = self._names()
-        if names and names[-1] != _name(self._last):
+        if not self.leads():
             return 0
-        kept = self._named(names)
+        needed = set().union(
+            self._last.files() if self._last else set(),
+            *(files for serial, files in self._dropped.items() if self._is_kept(serial - 1)),
+        )
         for name in unfinished:
             self._place.remove(name)
-        return sum(self._place.remove(name) for name in found if name not in kept)
+        return sum(self._place.remove(name) for name in found if name not in needed)
 
-    def _named(self, names: list[str]) -> set[str]:
-        for name in names:
-            if name not in self._files:
-                self._files[name] = self._read(name).files()
-        return set().union(*(self._files[name] for name in names))
-
-    def _read(self, name: str) -> Manifest:
-        try:
-            with explained(self._place):
-                return decode(self._place.read(name), f"{self._place}/{name}")
-        except StateError as error:
-            raise StateError(
-                f"{error} It is not the newest one: it may also be deleted."
-            ) from error
+    def _is_kept(self, serial: int) -> bool:
+        return self._last is not None and serial >= self._last.oldest
 
     def _names(self) -> list[str]:
         return self._place.names(FOLDER, SUFFIX)
 
 
-def read_newest(place: Place) -> Manifest | None:
-    """The newest entry of a checkpoint; a run may be writing on in the meantime."""
-    gone = ""
-    while names := _listed(place):
-        where = f"{place}/{names[-1]}"
-        try:
-            newest = decode(place.read(names[-1]), where)
-        except FileNotFoundError as error:
-            if names[-1] == gone:
-                raise StateError(
-                    f"The manifest '{where}' is listed but cannot be opened: is it a link to what is not "
-                    "there? Restore it from a copy, or start with a new checkpoint folder."
-                ) from error
-            gone = names[-1]
-            continue  # cleared away by the run since it was listed: there is a newer one
-        except OSError as error:
-            raise StateError(
-                f"The manifest '{where}' cannot be read: {error.strerror or error}. Restore it from a "
-                "copy, or start with a new checkpoint folder."
-            ) from error
-        if names[-1] != _name(newest.serial):
-            raise StateError(
-                f"The manifest '{where}' is number {newest.serial} of its line. Was it renamed or "
-                "copied? Give it its name back, or start with a new checkpoint folder."
-            )
-        return newest
-    return None
-
-
-def _listed(place: Place) -> list[str]:
-    with explained(place):
-        return place.names(FOLDER, SUFFIX)
-
-
-def _name(serial: int) -> str:
-    return f"{FOLDER}/{serial:012d}{SUFFIX}"
+def _dropped(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange] | None) -> set[str]:
+    """The files that a manifest does not need, and the one before it did."""
+    if shelves is None:
+        return before.files() - after.files()
+    gone = {file for change in shelves.values() for file, _ in change.gone}
+    live = {file for file in gone if any(file in r.shelf for r in after.subqueries.values())}
+    return (gone - live) | (before.other_files() - after.other_files())

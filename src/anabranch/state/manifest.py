@@ -12,18 +12,17 @@ import msgspec
 
 from anabranch.errors import StateError
 from anabranch.routing.grid import Scattered
-from anabranch.routing.holdback import Hold
+from anabranch.routing.holdback import Hold, Reach
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.state.checksum import Damaged, seal, sealed, unseal
 from anabranch.state.difference import differences
-from anabranch.state.segment import SegmentRef
-from anabranch.state.validity import refuse_impossible
+from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
     3: "with exchanges apart from subqueries",
+    4: "as whole manifests and differences between them",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -67,7 +66,7 @@ class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ExchangeRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """Where the partitions of an exchange are, how far its rows have come, and who steers it."""
+    """Where the partitions of an exchange are, and who steers it. It seldom changes."""
 
     sites: list[int]
     """The site of each partition."""
@@ -80,10 +79,6 @@ class ExchangeRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Slots with hot keys whose rows meet in cells."""
     grid: list[int] = msgspec.field(default_factory=list)
     """The cells of each band, if its rows meet in a grid."""
-    reached: int | None = None
-    """How far its input has come: behind its streams, if rows wait further up."""
-    holds: tuple[Hold, ...] = ()
-    """The slots whose rows wait."""
     by_hand: bool = False
     """Whether the user has taken over its map."""
     adapted: bool = False
@@ -99,7 +94,7 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a subquery remembers, and what it has done."""
 
     exchange: str
-    segments: list[SegmentRef] = msgspec.field(default_factory=list)
+    shelf: Shelf = msgspec.field(default_factory=Shelf)
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0
@@ -134,7 +129,9 @@ class MovingRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     since: int
 
 
-class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class Manifest(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="whole"
+):
     """The state of a run after an epoch."""
 
     format_version: int = FORMAT_VERSION
@@ -144,6 +141,8 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Whose entry it is: another one for every start."""
     holder: str = ""
     """The process that made it, for people."""
+    oldest: int = 0
+    """The number of the oldest one that a run can still go on from. Files that only others named are gone."""
     run_id: str
     epoch: int
     """The last epoch that has happened; -1 if none has."""
@@ -154,6 +153,8 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     streams: dict[str, StreamRecord]
     watermarks: dict[str, int | None]
     exchanges: dict[str, ExchangeRecord]
+    reach: dict[str, Reach] = msgspec.field(default_factory=dict)
+    """How far the input of each exchange has come: behind its streams, if rows wait further up."""
     subqueries: dict[str, SubqueryRecord]
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that wait, oldest first."""
@@ -173,57 +174,22 @@ class Manifest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     @property
     def holds(self) -> dict[str, tuple[Hold, ...]]:
         """The slots of each exchange whose rows wait."""
-        return {name: record.holds for name, record in self.exchanges.items() if record.holds}
+        return {name: reach.behind for name, reach in self.reach.items() if reach.behind}
 
     def files(self) -> set[str]:
         """The files of the checkpoint that this manifest needs."""
-        segments = {ref.file for record in self.subqueries.values() for ref in record.segments}
+        return self.other_files().union(
+            *(record.shelf.files for record in self.subqueries.values())
+        )
+
+    def other_files(self) -> set[str]:
+        """Those that are no segments: lists of what streams have read, rows that wait."""
         logs = {log for record in self.streams.values() for log in _logs(record.offset)}
-        return segments | logs | {ref.file for ref in self.held}
+        return logs | {ref.file for ref in self.held}
 
 
 def _logs(offset: Any) -> list[str]:
     return [name for name, _ in offset.get("logs", ())] if isinstance(offset, dict) else []
-
-
-def encode(manifest: Manifest) -> bytes:
-    return seal(msgspec.json.format(msgspec.json.encode(manifest), indent=1))
-
-
-def decode(data: bytes, where: str) -> Manifest:
-    """A manifest from its bytes; another format, damage and impossible values are refused by name."""
-    _refuse_version(data, where)
-    try:
-        manifest = msgspec.json.decode(unseal(data), type=Manifest)
-    except Damaged as error:
-        raise StateError(
-            f"The manifest '{where}' is damaged: {error}. Restore it from a copy, or start with a new "
-            "checkpoint folder."
-        ) from error
-    except msgspec.DecodeError as error:
-        raise StateError(
-            f"The manifest '{where}' cannot be read: {error}. Restore it from a copy, or start "
-            "with a new checkpoint folder."
-        ) from error
-    refuse_impossible(manifest, where)
-    return manifest
-
-
-def _refuse_version(data: bytes, where: str) -> None:
-    """Raises StateError if it was another version that wrote these bytes, not a fault that changed them."""
-    try:
-        version = msgspec.json.decode(data).get("format_version")
-        if sealed(data):
-            unseal(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, Damaged):
-        return  # whatever is wrong with it is told by whoever reads it
-    if type(version) is int and version != FORMAT_VERSION:
-        difference = f" ({VERSIONS[version]})" if version in VERSIONS else ""
-        raise StateError(
-            f"The checkpoint '{where}' has format version {version}{difference}; this version of "
-            f"Anabranch reads {FORMAT_VERSION} ({VERSIONS[FORMAT_VERSION]}). Use the version of "
-            "Anabranch that wrote it, or a new checkpoint folder."
-        )
 
 
 def refuse_other(manifest: Manifest, asked: dict[str, str], what: str) -> None:

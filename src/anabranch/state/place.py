@@ -14,7 +14,7 @@ import hashlib
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -147,7 +147,7 @@ class Place:
             return True
         return False
 
-    def forget(self, kept: set[str], before: str) -> None:
+    def forget(self, kept: Callable[[], set[str]], before: str) -> None:
         """Drops cached copies that are no longer needed."""
 
 
@@ -270,9 +270,10 @@ class RemotePlace(Place):
             return False
         return True
 
-    def forget(self, kept: set[str], before: str) -> None:
+    def forget(self, kept: Callable[[], set[str]], before: str) -> None:
+        needed = kept()
         for name in super().names("state", ".arrow"):
-            if name not in kept and os.path.basename(name) < before:
+            if name not in needed and os.path.basename(name) < before:
                 super().remove(name)
 
 

@@ -14,12 +14,13 @@ from msgspec.structs import replace
 
 from anabranch.errors import StateError
 from anabranch.state.checksum import Damaged, check_file
+from anabranch.state.entry import encode
 from anabranch.state.folders import explained
-from anabranch.state.ledger import FOLDER, SUFFIX
-from anabranch.state.manifest import Manifest, decode, encode
+from anabranch.state.line import FOLDER, SUFFIX, entry_name, read_line
+from anabranch.state.manifest import Manifest
 from anabranch.state.place import Place
 
-FIRST = f"{FOLDER}/{0:012d}{SUFFIX}"
+FIRST = entry_name(0)
 TRIES = 3
 """How often a copy is begun anew because the run has cleared away what it was made of."""
 
@@ -43,23 +44,24 @@ class Verified:
 
 
 def kept(place: Place) -> list[tuple[str, Manifest | Fault]]:
-    """The manifests of a checkpoint by the names of their files, oldest first."""
-    with explained(place):
-        names = place.names(FOLDER, SUFFIX)
-    if not names:
+    """The manifests that a run can go on from, by the names of their files, oldest first."""
+    line = read_line(place)
+    if not line:
         raise StateError(
             f"There is no checkpoint in '{place}': it has no manifests. Expected the folder or the URI "
             "that a run was given as its checkpoint."
         )
-    found: list[tuple[str, Manifest | Fault]] = []
-    for name in names:
-        try:
-            found.append((name, decode(place.read(name), f"{place}/{name}")))
-        except FileNotFoundError:
-            continue  # cleared away by the run since it was listed
-        except (OSError, StateError) as error:
-            found.append((name, Fault(name, str(error))))
-    return found
+    oldest = max(
+        (one.manifest.oldest for one in line if isinstance(one.manifest, Manifest)), default=0
+    )
+    return [
+        (one.name, one.manifest)
+        if isinstance(one.manifest, Manifest)
+        else (one.name, Fault(one.name, str(one.manifest)))
+        for one in line
+        # Those before it are there only for what builds on them
+        if not isinstance(one.manifest, Manifest) or one.manifest.serial >= oldest
+    ]
 
 
 def chosen(place: Place, epoch: int | None) -> Manifest:
@@ -120,7 +122,7 @@ def copy(source: Place, target: Place, epoch: int | None = None) -> Manifest:
                 "`anabranch checkpoint verify` says what of it is damaged."
             ) from error
     with explained(target):
-        target.put(FIRST, encode(replace(manifest, serial=0)), fsync=True)
+        target.put(FIRST, encode(replace(manifest, serial=0, oldest=0)), fsync=True)
     return manifest
 
 
@@ -132,7 +134,7 @@ def _copy_file(source: Place, target: Place, file: str) -> None:
 def _named(manifest: Manifest) -> Iterator[tuple[str, int]]:
     """The files that a manifest needs, with their checksums."""
     for record in manifest.subqueries.values():
-        yield from {(ref.file, ref.checksum) for ref in record.segments}
+        yield from {(ref.file, ref.checksum) for ref in record.shelf}
     yield from ((ref.file, ref.checksum) for ref in manifest.held)
     for stream in manifest.streams.values():
         if isinstance(stream.offset, dict):

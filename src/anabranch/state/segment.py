@@ -25,6 +25,8 @@ LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
 """The due time of rows that no watermark takes away."""
 
+STEPS = 64
+"""In how many steps a segment tells at most where its rows are."""
 Ranges = list[tuple[int, int]]
 _NEWEST = pl.CompatLevel.newest()
 
@@ -42,13 +44,17 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     max_due: int
     live: tuple[tuple[int, int], ...]
     """The ranges of slots that still count."""
+    along: tuple[int, ...]
+    """Its rows in so many equal steps along these slots."""
+    born: tuple[int, int]
+    """The first and the last epoch in which rows of it came."""
     checksum: int
     """Of the whole file."""
 
 
 def write_segments(
     place: Place, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
-    fsync: bool,
+    born: tuple[int, int], fsync: bool,
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes sorted frames as the segments of one file; the references are not durable yet."""
     try:
@@ -63,10 +69,31 @@ def write_segments(
         SegmentRef(
             file=file, batch=number, table=table, tier=tier, rows=frame.height, bytes=arrow.nbytes,
             min_due=_int(frame[DUE].min()), max_due=_int(frame[DUE].max()), live=tuple(live),
-            checksum=total,
+            along=_steps(frame[LOCATOR].to_numpy(), live), born=born, checksum=total,
         )
         for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True))
     ]  # fmt: skip
+
+
+def _steps(locators: np.ndarray, live: Ranges) -> tuple[int, ...]:
+    """How sorted rows are spread along the slots they are in."""
+    slots = slots_in(live)
+    firsts = slots[np.arange(min(STEPS, len(slots))) * len(slots) // min(STEPS, len(slots))]
+    edges = np.searchsorted(locators, firsts[1:].astype(np.uint64) << np.uint64(48))
+    return tuple(np.diff(edges, prepend=0, append=len(locators)).tolist())
+
+
+def along(rows: np.ndarray) -> tuple[int, ...]:
+    """The rows of slots in a row, summed up in at most so many steps."""
+    count = min(STEPS, len(rows))
+    sums = np.add.reduceat(rows, np.arange(count) * len(rows) // count)
+    return tuple(np.rint(sums).astype(int).tolist())
+
+
+def slots_in(ranges: Sequence[tuple[int, int]]) -> np.ndarray:
+    """The slots of these ranges, one by one."""
+    first, end = np.asarray(ranges).reshape(-1, 2).T
+    return expand(first, end - first)
 
 
 def write_arrow(

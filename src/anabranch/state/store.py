@@ -21,7 +21,8 @@ from typing import Any
 from anabranch.errors import StateError
 from anabranch.state.checksum import Damaged, seal, unseal
 from anabranch.state.folders import make_file, make_folder
-from anabranch.state.ledger import Ledger, read_newest
+from anabranch.state.ledger import Ledger
+from anabranch.state.line import read_newest
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import Place
 
@@ -29,9 +30,9 @@ from anabranch.state.place import Place
 class Store:
     """Durable state in one place, used by one run at a time."""
 
-    def __init__(self, place: Place, fsync: bool = True) -> None:
+    def __init__(self, place: Place, fsync: bool = True, keep: int = 1) -> None:
         self.place = place
-        self.ledger = Ledger(place, fsync)
+        self.ledger = Ledger(place, fsync, keep)
         try:
             make_folder(place.scratch, place.private, fsync)
             make_folder(place.lock.parent, place.private, fsync)

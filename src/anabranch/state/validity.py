@@ -21,15 +21,22 @@ SUBQUERY_COUNTS = (
 SEGMENT_COUNTS = ("batch", "tier", "rows", "bytes", "checksum")
 
 
+class Impossible(Exception):
+    """What a manifest says that cannot be."""
+
+    def told(self, where: str) -> StateError:
+        return StateError(
+            f"The manifest '{where}' says what cannot be: {self}. Was it changed by hand? Restore it from a "
+            "copy, or start with a new checkpoint folder."
+        )
+
+
 def refuse_impossible(manifest: Manifest, where: str) -> None:
     """Raises StateError if a manifest says what no run can have written."""
 
     def expect(holds: bool, otherwise: str) -> None:
         if not holds:
-            raise StateError(
-                f"The manifest '{where}' says what cannot be: {otherwise}. Was it changed by hand? "
-                "Restore it from a copy, or start with a new checkpoint folder."
-            )
+            raise Impossible(otherwise).told(where)
 
     expect(manifest.sites >= 1, f"{manifest.sites} sites")
     expect(manifest.epoch >= -1, f"epoch {manifest.epoch}")
@@ -83,16 +90,15 @@ def _check_exchange(expect: Says, name: str, record: ExchangeRecord, sites: int)
         all(cells > 0 for cells in record.grid) and sum(record.grid) <= slots,
         f"the grid of {name} has bands {record.grid} in {slots} slots",
     )
-    waiting = [(hold.first, hold.end) for hold in record.holds]
-    _ranges(expect, f"what waits for {name}", waiting, slots)
 
 
 def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int) -> None:
     _not_negative(expect, f"subquery {name}", record, SUBQUERY_COUNTS)
-    for ref in record.segments:
+    for ref in record.shelf:
         _file(expect, ref.file)
         _not_negative(expect, f"segment {ref.file}", ref, SEGMENT_COUNTS)
         _ranges(expect, f"segment {ref.file}", ref.live, slots)
+        expect(ref.born[0] <= ref.born[1], f"rows of segment {ref.file} were born in {ref.born}")
         expect(
             ref.min_due <= ref.max_due,
             f"rows of segment {ref.file} are due from {ref.min_due} to {ref.max_due}",
@@ -100,6 +106,9 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int)
 
 
 def _check_waiting(expect: Says, manifest: Manifest) -> None:
+    for name, reach in manifest.reach.items():
+        waiting = [(hold.first, hold.end) for hold in reach.behind]
+        _ranges(expect, f"what waits for {name}", waiting, _slots(expect, manifest, name))
     for ref in manifest.held:
         slots = _slots(expect, manifest, ref.exchange)
         expect(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 
@@ -21,12 +20,13 @@ from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
-from anabranch.routing.partition_map import PartitionMap, ranges_where, subtract
+from anabranch.routing.partition_map import PartitionMap, ranges_where
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sinks.driver import DriverWriter
 from anabranch.state.group import SiteState
 from anabranch.state.ledger import Ledger
-from anabranch.state.segment import SegmentRef
+from anabranch.state.line import read_line
+from anabranch.state.shelf import Shelf, without
 
 Wrong = Callable[..., Any]
 
@@ -47,24 +47,18 @@ class Bug:
 def _drained(right: Wrong) -> Wrong:
     def forgetful(run: Run, *arguments: Any) -> Orders:
         orders: Orders = right(run, *arguments)
-        manifest, segments = run._checkpoint.manifest, {}
-        for name, refs in orders.segments.items():
+        manifest, shelves = run._checkpoint.manifest, {}
+        for name, shelf in orders.shelves.items():
             exchange = run.plan.subqueries[name].exchange
             before, after = manifest.exchanges[exchange].map(), orders.maps[exchange]
             slots = np.arange(before.slots)
             moved = ranges_where(before.site_of(slots) != after.site_of(slots))
             last = f"/{manifest.epoch:012d}-"
-            segments[name] = tuple(
-                _without(ref, moved) if last in ref.file else ref for ref in refs
-            )
-        return replace(orders, segments=segments)
+            cut = (without(ref, moved) if last in ref.file else ref for ref in shelf)
+            shelves[name] = Shelf(ref for ref in cut if ref is not None)
+        return replace(orders, shelves=shelves)
 
     return forgetful
-
-
-def _without(ref: SegmentRef, slots: list[tuple[int, int]]) -> SegmentRef:
-    # One that owns nothing may not be empty, or it could not be read at all
-    return msgspec.structs.replace(ref, live=tuple(subtract(ref.live, slots)) or ((0, 0),))
 
 
 def _of_last_epoch(
@@ -188,21 +182,24 @@ def _first_reader_left_out(right: Wrong) -> Wrong:
 def _one_epoch_older(right: Wrong) -> Wrong:
     def older(self: Ledger) -> Any:
         newest = right(self)
-        names = self._names()
-        return self._read(names[-2]) if len(names) > 1 else newest
+        line = read_line(self._place)
+        return line[-2].manifest if len(line) > 1 else newest
 
     return older
 
 
 def _purged_early(right: Wrong) -> Wrong:
-    def eager(*arguments: Any) -> Any:
-        record = right(*arguments)
-        upto = record.watermark
-        if upto is not None:
-            record.segments = [ref for ref in record.segments if ref.max_due > upto + 2]
-        return record
+    def eager(self: Shelf, added: Any, masked: Any, passed: int | None) -> Any:
+        return right(self, added, masked, None if passed is None else passed + 2)
 
     return eager
+
+
+def _merged_goes_on(right: Wrong) -> Wrong:
+    def forgetful(self: Shelf, added: Any, masked: Any, passed: int | None) -> Any:
+        return right(self, added, (), passed)
+
+    return forgetful
 
 
 def _given_twice(right: Wrong) -> Wrong:
@@ -261,7 +258,7 @@ BUGS = (
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((SiteState, "compact"),), _one_segment_less),
     Bug("mask-not-applied", "segments that were merged into others go on counting",
-        ((commit, "unmask"),), lambda right: lambda segments, done: list(segments)),
+        ((Shelf, "change"),), _merged_goes_on),
     Bug("late-row-kept", "a row that is late by one unit counts",
         ((split, "earliest_on_time"),), _kept_a_little),
     Bug("dead-letter-dropped", "the first of some late rows is not kept aside",
@@ -273,7 +270,7 @@ BUGS = (
     Bug("restored-too-old", "a run goes on from the last manifest but one",
         ((Ledger, "latest"),), _one_epoch_older),
     Bug("due-row-purged-early", "state is given back two units before it is due",
-        ((Checkpoint, "_subquery"),), _purged_early),
+        ((Shelf, "change"),), _purged_early),
     Bug("outer-row-twice", "a row of an outer side that met nothing is given twice",
         ((SymmetricJoin, "_unmet"),), _given_twice),
     Bug("offset-not-saved", "the manifest has the offsets of the epoch before",

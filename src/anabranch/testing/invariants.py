@@ -87,7 +87,7 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
         check_owners(known, manifest.sites, f"{where}: exchange '{name}'")
     for record in manifest.subqueries.values():
         known = maps[record.exchange]
-        for ref in record.segments:
+        for ref in record.shelf:
             told = f"{where}: segment {ref.file}"
             assert ref.live, f"{told} has no slots left"
             assert ref.live[0][0] >= 0, f"{told} is before the first slot: {ref.live}"

@@ -107,7 +107,7 @@ class Outcome:
     def tiers(self) -> set[int]:
         """The tiers of all segments there ever were; above 0 are those that compaction wrote."""
         records = (r for manifest in self.manifests for r in manifest.subqueries.values())
-        return {ref.tier for record in records for ref in record.segments}
+        return {ref.tier for record in records for ref in record.shelf}
 
     def combining(self) -> set[str]:
         """The subqueries whose input was sub-aggregated before the exchange."""

@@ -1,0 +1,143 @@
+"""An entry of the ledger: a whole manifest, or how one differs from the one before it; as bytes and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from anabranch.errors import StateError
+from anabranch.routing.partition_map import MAX_SLOTS
+from anabranch.state.checksum import Damaged, seal, sealed, unseal
+from anabranch.state.manifest import FORMAT_VERSION, VERSIONS, Manifest
+from anabranch.state.segment import SegmentRef
+from anabranch.state.shelf import Shelf, ShelfChange
+from anabranch.state.validity import Impossible, refuse_impossible
+
+
+class Delta(
+    msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="delta"
+):
+    """How a manifest differs from the one before it in the line."""
+
+    format_version: int = FORMAT_VERSION
+    state: Manifest
+    """Itself, but with empty shelves, only those exchanges that have changed and only those rows that have
+    begun to wait."""
+    shelves: dict[str, ShelfChange]
+    """What becomes of the shelves."""
+    let_go: list[str]
+    """The files of rows that wait no longer."""
+
+
+Entry = Manifest | Delta
+
+
+def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange]) -> Delta:
+    """How a manifest differs from the one before it, given what becomes of the shelves."""
+    waiting = {ref.file for ref in before.held}
+    still = {ref.file for ref in after.held}
+    exchanges = {
+        name: record
+        for name, record in after.exchanges.items()
+        if record is not before.exchanges.get(name)
+    }
+    subqueries = {name: replace(record, shelf=Shelf()) for name, record in after.subqueries.items()}
+    return Delta(
+        state=replace(
+            after, identity={}, exchanges=exchanges, subqueries=subqueries,
+            held=[ref for ref in after.held if ref.file not in waiting],
+        ),
+        shelves={name: change for name, change in shelves.items() if change},
+        let_go=sorted(waiting - still),
+    )  # fmt: skip
+
+
+def applied(before: Manifest, delta: Delta) -> Manifest:
+    """The manifest that differs so from the one before it."""
+    state, gone = delta.state, {*delta.let_go}
+    nothing = ShelfChange([], [])
+    return replace(
+        state,
+        identity=before.identity,
+        exchanges={**before.exchanges, **state.exchanges},
+        subqueries={
+            name: replace(
+                record,
+                shelf=before.subqueries[name].shelf.after(delta.shelves.get(name, nothing)),
+            )
+            for name, record in state.subqueries.items()
+        },
+        held=[ref for ref in before.held if ref.file not in gone] + state.held,
+    )
+
+
+def encode(entry: Entry) -> bytes:
+    plain = msgspec.json.encode(entry, enc_hook=_plain)
+    return seal(msgspec.json.format(plain, indent=1))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Shelf):
+        return list(value)
+    raise NotImplementedError(f"{value!r} has no place in a manifest")
+
+
+def _shelf(kind: type, value: Any) -> Any:
+    if kind is Shelf:
+        refs = msgspec.convert(value, list[SegmentRef])
+        for ref in refs:
+            _refuse_slots(ref)
+        return Shelf(refs)
+    raise NotImplementedError(f"a manifest has no {kind}")
+
+
+def _refuse_slots(ref: SegmentRef) -> None:
+    """Raises Impossible if a segment has slots that none can have."""
+    edges = [0, *(edge for pair in ref.live for edge in pair), MAX_SLOTS]
+    slots = sum(end - first for first, end in ref.live)
+    if edges != sorted(edges) or any(first == end for first, end in ref.live) or not ref.live:
+        told = [list(pair) for pair in ref.live]
+        raise Impossible(f"segment {ref.file} has the slots {told} of {MAX_SLOTS}")
+    if not 0 < len(ref.along) <= slots or min(ref.along) < 0:
+        raise Impossible(f"segment {ref.file} has {list(ref.along)} rows along its {slots} slots")
+
+
+def decode(data: bytes, where: str) -> Entry:
+    """An entry from its bytes; another format, damage and impossible values are refused by name."""
+    _refuse_version(data, where)
+    try:
+        entry: Entry = msgspec.json.decode(unseal(data), type=Entry, dec_hook=_shelf)
+    except Damaged as error:
+        raise StateError(
+            f"The manifest '{where}' is damaged: {error}. Restore it from a copy, or start with a new "
+            "checkpoint folder."
+        ) from error
+    except Impossible as error:
+        raise error.told(where) from error
+    except msgspec.DecodeError as error:
+        raise StateError(
+            f"The manifest '{where}' cannot be read: {error}. Restore it from a copy, or start "
+            "with a new checkpoint folder."
+        ) from error
+    if isinstance(entry, Manifest):
+        refuse_impossible(entry, where)
+    return entry
+
+
+def _refuse_version(data: bytes, where: str) -> None:
+    """Raises StateError if it was another version that wrote these bytes, not a fault that changed them."""
+    try:
+        version = msgspec.json.decode(data).get("format_version")
+        if sealed(data):
+            unseal(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, Damaged):
+        return  # whatever is wrong with it is told by whoever reads it
+    if type(version) is int and version != FORMAT_VERSION:
+        difference = f" ({VERSIONS[version]})" if version in VERSIONS else ""
+        raise StateError(
+            f"The checkpoint '{where}' has format version {version}{difference}; this version of "
+            f"Anabranch reads {FORMAT_VERSION} ({VERSIONS[FORMAT_VERSION]}). Use the version of "
+            "Anabranch that wrote it, or a new checkpoint folder."
+        )

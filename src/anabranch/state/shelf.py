@@ -1,0 +1,190 @@
+"""A shelf: the live segments of one subquery, and what can be told of them without looking at each.
+
+A shelf never changes; an epoch makes the next one by a `ShelfChange`, at a cost that follows the change.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from anabranch.routing.partition_map import distinct, subtract
+from anabranch.state.segment import SegmentRef, along, slots_in
+
+Key = tuple[str, int]
+"""A segment, told by its file and the number of its batch in it."""
+
+
+class ShelfChange(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What an epoch does to a shelf: first some segments go, then others come."""
+
+    gone: list[Key]
+    added: list[SegmentRef]
+    """New ones, and those that have lost some of their slots."""
+
+    def __bool__(self) -> bool:
+        return bool(self.gone or self.added)
+
+
+class Shelf:
+    """The live segments of one subquery."""
+
+    # No dataclass: manifests have it as the list of its segments
+    def __init__(self, refs: Iterable[SegmentRef] = ()) -> None:
+        self._refs: dict[int, SegmentRef] = {}
+        """By a number that only grows."""
+        self._numbers: dict[Key, int] = {}
+        self._next = 0
+        self._spans = np.empty((0, 3), dtype=np.int64)
+        """For each range of live slots its segment's number, its first slot and its end."""
+        self._dues = np.empty((0, 2), dtype=np.int64)
+        """For each segment its number and the latest due time."""
+        self.bytes_by_slot = np.zeros(0)
+        """What the rows of each slot take; slots that are not there take nothing."""
+        self.rows_by_table: dict[str, int] = {}
+        self.bytes = 0
+        self.files: dict[str, int] = {}
+        """The files there are segments of, with the number of these."""
+        self._put(list(refs))
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+    def __iter__(self) -> Iterator[SegmentRef]:
+        return iter(self._refs.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Shelf) and self._by_key() == other._by_key()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _by_key(self) -> dict[Key, SegmentRef]:
+        return {key: self._refs[number] for key, number in self._numbers.items()}
+
+    @property
+    def rows(self) -> int:
+        return sum(self.rows_by_table.values())
+
+    def within(self, slots: Sequence[tuple[int, int]]) -> list[SegmentRef]:
+        """The segments with rows of these sorted ranges of slots, oldest first."""
+        if not slots or not len(self._spans):
+            return []
+        numbers, first, end = self._spans.T
+        edges = np.asarray(slots)
+        # The first range that ends behind a span's beginning is the only one that may begin before its end
+        nearest = np.searchsorted(edges[:, 1], first, "right")
+        candidate = np.minimum(nearest, len(edges) - 1)
+        met = (nearest < len(edges)) & (edges[candidate, 0] < end)
+        return [self._refs[number] for number in distinct(numbers[met]).tolist()]
+
+    def change(
+        self, added: Iterable[SegmentRef], masked: Iterable[tuple[str, int, Sequence[tuple[int, int]]]],
+        passed: int | None,
+    ) -> ShelfChange:  # fmt: skip
+        """What becomes of it when some slots of segments are replaced and a watermark has passed."""
+        masks: dict[Key, list[tuple[int, int]]] = {}
+        for file, batch, slots in masked:
+            masks.setdefault((file, batch), []).extend(slots)
+        gone, coming = [*masks], []
+        for key, slots in masks.items():
+            left = without(self._refs[self._numbers[key]], slots)
+            coming += [] if left is None else [left]
+        coming += added
+        if passed is not None:
+            coming = [ref for ref in coming if ref.max_due > passed]
+            numbers, dues = self._dues.T
+            for number in numbers[dues <= passed].tolist():
+                ref = self._refs[number]
+                if (ref.file, ref.batch) not in masks:
+                    gone.append((ref.file, ref.batch))
+        return ShelfChange(gone, coming)
+
+    def after(self, change: ShelfChange) -> Shelf:
+        """The shelf of the next epoch."""
+        if not change:
+            return self
+        shelf = copy.copy(self)
+        for name in ("_refs", "_numbers", "rows_by_table", "files", "bytes_by_slot"):
+            setattr(shelf, name, getattr(self, name).copy())
+        shelf._take_away(change.gone)
+        shelf._put(change.added)
+        return shelf
+
+    def _take_away(self, gone: Sequence[Key]) -> None:
+        leaving = [self._numbers.pop((file, batch)) for file, batch in gone]
+        for ref in map(self._refs.pop, leaving):
+            self._count(ref, -1)
+            if not self.files[ref.file]:
+                del self.files[ref.file]
+        if leaving:
+            # What was added and is taken away again leaves a trace in the last bits
+            self.bytes_by_slot = np.maximum(self.bytes_by_slot, 0.0)
+            self._spans = self._spans[~np.isin(self._spans[:, 0], leaving)]
+            self._dues = self._dues[~np.isin(self._dues[:, 0], leaving)]
+
+    def _put(self, added: Sequence[SegmentRef]) -> None:
+        if not added:
+            return
+        missing = max(ref.live[-1][1] for ref in added) - len(self.bytes_by_slot)
+        self.bytes_by_slot = np.append(self.bytes_by_slot, np.zeros(max(0, missing)))
+        numbered = list(enumerate(added, self._next))
+        for number, ref in numbered:
+            self._refs[number] = ref
+            self._numbers[ref.file, ref.batch] = number
+            self._count(ref, 1)
+        self._next += len(numbered)
+        spans = [(number, first, end) for number, ref in numbered for first, end in ref.live]
+        self._spans = np.concatenate([self._spans, np.asarray(spans, dtype=np.int64)])
+        dues = [(number, ref.max_due) for number, ref in numbered]
+        self._dues = np.concatenate([self._dues, np.asarray(dues, dtype=np.int64)])
+
+    def _count(self, ref: SegmentRef, sign: int) -> None:
+        self.bytes_by_slot[slots_in(ref.live)] += sign * _by_slot(ref)
+        self.rows_by_table[ref.table] = self.rows_by_table.get(ref.table, 0) + sign * ref.rows
+        self.bytes += sign * ref.bytes
+        self.files[ref.file] = self.files.get(ref.file, 0) + sign
+
+    def __contains__(self, file: str) -> bool:
+        """Whether a segment of this file is live."""
+        return file in self.files
+
+
+def without(ref: SegmentRef, slots: Sequence[tuple[int, int]]) -> SegmentRef | None:
+    """A segment without some of its slots; None if it has no others."""
+    live = subtract(ref.live, slots)
+    if not live:
+        return None
+    per_slot = np.zeros(ref.live[-1][1])
+    per_slot[slots_in(ref.live)] = np.repeat(*_rows_and_widths(ref))
+    kept = per_slot[slots_in(live)]
+    steps = along(kept)
+    rows = min(ref.rows, round(float(kept.sum())))
+    size = int(ref.bytes * rows / max(1, ref.rows))
+    return msgspec.structs.replace(ref, live=tuple(live), along=steps, rows=rows, bytes=size)
+
+
+def bytes_of(shelves: Iterable[Shelf], starts: np.ndarray, slots: int) -> np.ndarray:
+    """The bytes of each partition over several shelves, partitions told by their first slots."""
+    by_slot = np.zeros(slots)
+    for shelf in shelves:
+        known = shelf.bytes_by_slot[:slots]
+        by_slot[: len(known)] += known
+    found: np.ndarray = np.add.reduceat(by_slot, starts)
+    return found
+
+
+def _rows_and_widths(ref: SegmentRef) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a slot, and the number of slots, in each step along a segment's slots."""
+    slots = sum(end - first for first, end in ref.live)
+    count = len(ref.along)
+    widths = np.diff(np.arange(count + 1) * slots // count)
+    return np.asarray(ref.along) / widths, widths
+
+
+def _by_slot(ref: SegmentRef) -> np.ndarray:
+    """The bytes of each live slot of a segment."""
+    found: np.ndarray = np.repeat(*_rows_and_widths(ref))
+    return found * (ref.bytes / max(1, ref.rows))
