@@ -14,6 +14,7 @@ from rich.console import Console
 
 from anabranch.bench.aggregate import run_aggregate
 from anabranch.bench.balance import run_balance
+from anabranch.bench.driver import run_driver
 from anabranch.bench.hotjoin import run_hotjoin
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "sharing": run_sharing,
+    "driver": run_driver,
     "theta": run_theta,
     "balance": run_balance,
     "skew": run_skew,
@@ -111,6 +113,12 @@ def strategies(as_json: AsJson = False, quick: Quick = False, save: Save = None)
 def sharing(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """One to ten queries on one stream: bytes through the exchange, rows a second (about 3 minutes)."""
     _finish(_measure(["sharing"], quick, save), as_json)
+
+
+@app.command()
+def driver(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """What an epoch costs the driver with 8 to 1,024 sites and over 5,000 epochs (about 8 minutes)."""
+    _finish(_measure(["driver"], quick, save), as_json)
 
 
 @app.command()

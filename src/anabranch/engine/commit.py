@@ -79,6 +79,8 @@ class Checkpoint:
             raise
         self.warnings = self._late_sinks()
         """What is to be said with the first epoch."""
+        self._sharing: set[tuple[str, int]] = set()
+        """The workers that have been seen to write where the driver reads."""
         self._maps: dict[str, PartitionMap] = {}
         """The maps that the records of exchanges were last made of."""
         self._lane_values: dict[str, dict[int, int]] = {}
@@ -255,22 +257,24 @@ class Checkpoint:
         self.manifest = manifest
 
     def _check_shared(self, orders: Orders, report: EpochReport) -> None:
-        """Raises RunError if the driver does not see what the tasks have written to the checkpoint."""
-        written = {
-            ref.file
-            for site in report.sites
-            for done in site.subqueries.values()
-            for ref in done.segments
-        }
-        written |= {ref.file for part in report.parts() for ref in part.held}
-        for file in sorted(written):
-            if not orders.place.has(file):
+        """Raises RunError if the driver does not see what the tasks have written to the checkpoint.
+
+        Of every worker once: what was seen of it is seen for good.
+        """
+        for site in report.sites:
+            written = [ref.file for done in site.subqueries.values() for ref in done.segments]
+            written += [ref.file for ref in site.held]
+            worker = site.executor, site.worker
+            if not written or worker in self._sharing:
+                continue
+            if not orders.place.has(written[0]):
                 raise RunError(
-                    f"State of epoch {orders.epoch} should be in '{orders.place}/{file}', which is not "
-                    "there: was it written on another machine? The checkpoint must be a folder that all "
-                    "executors and the driver share, or a URI that all of them reach. The epoch is not "
-                    "counted."
+                    f"State of epoch {orders.epoch} should be in '{orders.place}/{written[0]}', which is "
+                    "not there: was it written on another machine? The checkpoint must be a folder that "
+                    "all executors and the driver share, or a URI that all of them reach. The epoch is "
+                    "not counted."
                 )
+            self._sharing.add(worker)
 
     def _streams(
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer], now: float

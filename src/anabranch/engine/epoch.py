@@ -128,7 +128,7 @@ class Orders:
 
 
 class Counts(msgspec.Struct, array_like=True):
-    """What one sender sent to each partition of an exchange: arrays as bytes, an element a partition."""
+    """What came to each partition of an exchange on a site: arrays as bytes, in the order of partitions."""
 
     rows: bytes
     peak_rows: bytes
@@ -166,8 +166,6 @@ class SplitReport(msgspec.Struct):
     """Rows before and after sub-aggregation, per subquery."""
     lane_values: dict[str, dict[int, list[int]]] = msgspec.field(default_factory=dict)
     """A few hashes of what decides the lane of a row, for each stream and the slot of a lane."""
-    sent: dict[str, Counts] = msgspec.field(default_factory=dict)
-    """Rows for each partition of the exchanges of the next level."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
@@ -207,8 +205,8 @@ class SiteReport(msgspec.Struct):
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows and bytes from each sender: splits at the first level, sites at the others."""
-    sent: dict[str, Counts] = msgspec.field(default_factory=dict)
-    """Rows for each partition of the exchanges of the next level."""
+    arrived: dict[str, Counts] = msgspec.field(default_factory=dict)
+    """Rows for each of its partitions, by exchange of its level, as the senders counted them."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
@@ -230,6 +228,8 @@ class Word(msgspec.Struct):
     sites: list[SiteReport]
     watermarks: dict[str, int | None]
     sender: int
+    sent: dict[str, Counts]
+    """Rows for each partition of the site that hears it, by exchange."""
     fault: Fault | None = None
 
 

@@ -51,8 +51,8 @@ class Outbox:
     forwarded: dict[Inlet, list[Frame]] = field(default_factory=dict)
     """Frames for a later level than the next: already taken in, only passed on."""
     combined: dict[str, tuple[int, int]] = field(default_factory=dict)
-    sent: dict[str, Counts] = field(default_factory=dict)
-    """Rows for each partition, by exchange of the next level."""
+    _sent: dict[str, tuple[np.ndarray, ...]] = field(default_factory=dict)
+    """Counts for each partition, by exchange of the next level."""
     held: list[HeldRef] = field(default_factory=list)
     """Rows that wait."""
     condensed: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -217,14 +217,22 @@ class Outbox:
                     )
                 for site, part in split_by_site(frame.rows, owners, sites):
                     boxes[site].append((inlet, Frame(part, frame.narrowed)))
-        self.sent = {
+        self._sent = {
             exchange: count(self.orders.maps[exchange], found) for exchange, found in slots.items()
         }
         return boxes
 
+    def sent(self, site: int) -> dict[str, Counts]:
+        """What goes to each partition of a site."""
+        return {
+            exchange: Counts(*(array[mine].tobytes() for array in arrays))
+            for exchange, arrays in self._sent.items()
+            for mine in [self.orders.maps[exchange].partitions_of(site)]
+        }
 
-def count(partitions: PartitionMap, places: list[np.ndarray]) -> Counts:
-    """The rows of each partition, and of its fullest slot, among rows that go to these slots."""
+
+def count(partitions: PartitionMap, places: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """The rows of each partition, those of its fullest slot and that slot, of rows for these slots."""
     found = np.zeros(partitions.slots, dtype=np.int64)
     for some in places:
         found += np.bincount(some.view(np.int64), minlength=partitions.slots)
@@ -234,7 +242,18 @@ def count(partitions: PartitionMap, places: list[np.ndarray]) -> Counts:
     full = np.flatnonzero(found == np.repeat(peaks, partitions.widths))
     at = full[np.searchsorted(full, starts)]
     arrays = np.add.reduceat(found, starts), peaks, at
-    return Counts(*(array.astype(np.int64).tobytes() for array in arrays))
+    return tuple(array.astype(np.int64) for array in arrays)
+
+
+def added(counts: Sequence[Counts]) -> Counts:
+    """What all senders sent; the fullest slot is that of the sender who sent most."""
+    rows, peaks, slots = (
+        np.stack([np.frombuffer(getattr(one, name), dtype=np.int64) for one in counts])
+        for name in ("rows", "peak_rows", "peak_slot")
+    )
+    chosen = slots[peaks.argmax(axis=0), np.arange(peaks.shape[1])]
+    together = np.where(slots == chosen, peaks, 0).sum(axis=0)
+    return Counts(*(array.tobytes() for array in (rows.sum(axis=0), together, chosen)))
 
 
 def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.control.observed import Observed
 from anabranch.engine.epoch import Counts, EpochReport, Orders
+from anabranch.routing.partition_map import PartitionMap
 
 
 def observed(orders: Orders, report: EpochReport) -> Observed:
@@ -34,13 +35,12 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
 def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
     """One epoch at one level; None if nothing came to it."""
     parts = [part for part in report.sites if part.level == number]
-    senders = report.splits if number == 1 else [p for p in report.sites if p.level == number - 1]
     traffic = {}
     for exchange in (one for one in orders.plan.exchanges.values() if one.level == number):
-        sent = [part.sent[exchange.name] for part in senders if exchange.name in part.sent]
-        if not sent:
+        arrived = {p.site: p.arrived[exchange.name] for p in parts if exchange.name in p.arrived}
+        if not arrived:
             continue
-        rows, peaks, slots = _added(sent, orders.maps[exchange.name].partitions)
+        rows, peaks, slots = _together(arrived, orders.maps[exchange.name])
         own = {member.name for member in exchange.members}
         done = [d for part in parts for name, d in part.subqueries.items() if name in own]
         traffic[exchange.name] = Traffic(
@@ -59,16 +59,15 @@ def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
     return Sample(float(busy.max()), busy, waiting, rows_in, traffic, executors)
 
 
-def _added(sent: Sequence[Counts], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What all senders sent to each partition; the fullest slot is that of the sender who sent most."""
-    rows, peaks = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    slots, most = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for part in sent:
-        rows += np.frombuffer(part.rows, dtype=np.int64)
-        peak = np.frombuffer(part.peak_rows, dtype=np.int64)
-        at = np.frombuffer(part.peak_slot, dtype=np.int64)
-        larger = peak > most
-        same = at == slots
-        peaks = np.where(same, peaks + peak, np.where(larger, peak, peaks))
-        slots, most = np.where(larger, at, slots), np.maximum(most, peak)
-    return rows, peaks, slots
+def _together(
+    arrived: Mapping[int, Counts], known: PartitionMap
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What came to each partition: its rows, those of its fullest slot, and that slot."""
+    arrays = tuple(np.zeros(known.partitions, dtype=np.int64) for _ in range(3))
+    for site, counts in arrived.items():
+        mine = known.partitions_of(site)
+        for array, own in zip(
+            arrays, (counts.rows, counts.peak_rows, counts.peak_slot), strict=True
+        ):
+            array[mine] = np.frombuffer(own, dtype=np.int64)
+    return arrays  # type: ignore[return-value]

@@ -28,7 +28,7 @@ from anabranch.engine.epoch import (
     inputs_reached,
     masked_as_plain,
 )
-from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.outbox import Outbox, added, explained, pack, write_results
 from anabranch.engine.sharing import Copies
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
@@ -60,6 +60,10 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             frames.setdefault(inlet, []).append(frame)
             sizes[inlet] = sizes.get(inlet, 0) + length
         report.received[words[-1].sender] = (rows, size)
+    names = {name for word in words for name in word.sent}
+    report.arrived = {
+        name: added([word.sent[name] for word in words if name in word.sent]) for name in names
+    }
     report.exchange_seconds = time.perf_counter() - began
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
@@ -106,11 +110,11 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         outbox.forwarded.setdefault(inlet, []).extend(passing)
     worked = time.perf_counter()
     boxes = outbox.by_site(orders.sites)
-    report.sent = outbox.sent
     ended = time.perf_counter()
     report.seconds = ended - began
     report.exchange_seconds += ended - worked
-    yield from pack(_words(orders, splits, [*sites, report], watermarks, fault, site), boxes)
+    words = _words(outbox, splits, [*sites, report], watermarks, fault, site)
+    yield from pack(words, boxes)
 
 
 def _kill_once(orders: Orders, site: int) -> None:
@@ -133,7 +137,7 @@ def _executor() -> str:
 
 
 def _words(
-    orders: Orders, splits: list[SplitReport], sites: list[SiteReport],
+    outbox: Outbox, splits: list[SplitReport], sites: list[SiteReport],
     watermarks: dict[str, int | None], fault: Fault | None, site: int,
 ) -> list[Word]:  # fmt: skip
     """The first site of the next level gathers the reports; all hear the watermarks."""
@@ -143,9 +147,10 @@ def _words(
             sites if to == 0 else [],
             watermarks,
             site,
+            outbox.sent(to),
             fault,
         )
-        for to in range(orders.sites)
+        for to in range(outbox.orders.sites)
     ]
 
 

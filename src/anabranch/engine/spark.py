@@ -23,6 +23,7 @@ from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
 from anabranch.engine.epoch import EpochReport, Orders, StandingOrders
 from anabranch.engine.placement import bind
+from anabranch.engine.telling import Listener, News, Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
@@ -53,6 +54,9 @@ class SparkTransport:
         """The most executors there have been."""
         self._standing: tuple[StandingOrders, Broadcast[Any]] | None = None
         """What the workers have been told for the whole run."""
+        self._teller = Teller()
+        self._beginning: tuple[bytes, Broadcast[Any]] | None = None
+        """What news build on, and its broadcast."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
         if self._local or self._executors():
@@ -70,9 +74,11 @@ class SparkTransport:
     def _run(self, orders: Orders) -> EpochReport:
         ready_workers(self._context)
         tasks = len(orders.pieces)
+        fewer, news = self._teller.tell(orders)
         told = _Told(
             self._stand(orders.standing),
-            self._context.broadcast(_Portable(replace(orders, standing=_UNTOLD))),
+            self._begin(),
+            self._context.broadcast(_Portable((replace(fewer, standing=_UNTOLD), news))),
         )
         try:
             parcels = self._splits_for(orders).mapPartitionsWithIndex(
@@ -97,6 +103,17 @@ class SparkTransport:
             self.close()
             self._standing = standing, self._context.broadcast(_Portable(standing))
         return self._standing[1]
+
+    def _begin(self) -> Broadcast[Any]:
+        """What news build on: another broadcast only when the teller has begun anew."""
+        if self._beginning is None or self._beginning[0] is not self._teller.beginning:
+            if self._beginning is not None:
+                self._beginning[1].destroy()
+            self._beginning = (
+                self._teller.beginning,
+                self._context.broadcast(self._teller.beginning),
+            )
+        return self._beginning[1]
 
     def _splits_for(self, orders: Orders) -> RDD[Any]:
         """One partition per split task; those that read lanes are placed as the sites they feed."""
@@ -181,9 +198,10 @@ class SparkTransport:
         return jvm.org.apache.spark.api.java.JavaRDD(rows, tag)
 
     def close(self) -> None:
-        if self._standing is not None:
-            self._standing[1].destroy()
-            self._standing = None
+        for told in (self._standing, self._beginning):
+            if told is not None:
+                told[1].destroy()
+        self._standing = self._beginning = None
 
 
 class _Portable:
@@ -192,7 +210,7 @@ class _Portable:
     A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
     """
 
-    def __init__(self, orders: Orders | StandingOrders) -> None:
+    def __init__(self, orders: tuple[Orders, News] | StandingOrders) -> None:
         self._orders = orders
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
@@ -201,14 +219,22 @@ class _Portable:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a task is told: once for the run, and for the epoch."""
+    """What a task is told: once for the run, now and then, and for the epoch."""
 
     run: Broadcast[Any]
+    beginning: Broadcast[Any]
     epoch: Broadcast[Any]
 
     def orders(self) -> Orders:
-        orders: Orders = replace(self.epoch.value, standing=self.run.value)
-        return orders
+        orders, news = self.epoch.value
+        heard = _listener().hear(orders, news, lambda: self.beginning.value)
+        return replace(heard, standing=self.run.value)
+
+
+@functools.cache
+def _listener() -> Listener:
+    """What this worker has heard."""
+    return Listener()
 
 
 _UNTOLD: Any = None

@@ -55,12 +55,14 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     sites = orders.sites if orders.plan.levels else 1
     read = time.perf_counter()
     boxes = outbox.by_site(sites)
-    report.sent = outbox.sent
     ended = time.perf_counter()
     report.seconds, report.exchange_seconds = ended - began, ended - read
     # All sites need to know what was read; the first one passes the rest on to the driver
-    brief = msgspec.structs.replace(report, sent={}, held=[], condensed={})
-    words = [Word([brief if site else report], [], {}, task, report.fault) for site in range(sites)]
+    brief = msgspec.structs.replace(report, held=[], condensed={})
+    words = [
+        Word([brief if site else report], [], {}, task, outbox.sent(site), report.fault)
+        for site in range(sites)
+    ]
     yield from pack(words, boxes)
 
 

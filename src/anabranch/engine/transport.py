@@ -10,6 +10,7 @@ import msgspec
 from anabranch.engine.epoch import EpochReport, Orders, Word
 from anabranch.engine.site import run_site
 from anabranch.engine.split import run_split
+from anabranch.engine.telling import Listener, Teller
 from anabranch.routing.frame import unpack
 
 
@@ -35,6 +36,7 @@ class Twin:
 
     def __init__(self, splits: int = 2) -> None:
         self._splits = splits
+        self._teller, self._listener = Teller(), Listener()
         self.placement: dict[int, str] = {}
 
     def parallelism(self) -> int:
@@ -42,7 +44,8 @@ class Twin:
 
     def run(self, orders: Orders) -> EpochReport:
         began = time.perf_counter()
-        report = self._run(orders)
+        told, news = self._teller.tell(orders)
+        report = self._run(self._listener.hear(told, news, lambda: self._teller.beginning))
         report.seconds = time.perf_counter() - began
         return report
 

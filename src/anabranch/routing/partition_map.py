@@ -88,6 +88,18 @@ class PartitionMap:
         """The ranges of slots of a site, as [first, end) pairs."""
         return ranges_where(self._owners == site)
 
+    def partitions_of(self, site: int) -> np.ndarray:
+        """The numbers of a site's partitions, in order."""
+        order, edges = self._by_site
+        return order[edges[site] : edges[site + 1]] if site + 1 < len(edges) else order[:0]
+
+    @cached_property
+    def _by_site(self) -> tuple[np.ndarray, np.ndarray]:
+        """The partitions, site by site, and where in that order each site begins."""
+        sites = np.asarray(self.sites)
+        order = np.argsort(sites, kind="stable")
+        return order, np.concatenate([[0], np.cumsum(np.bincount(sites))])
+
     def site_of(self, slots: np.ndarray) -> np.ndarray:
         return np.take(self._owners, slots)
 

@@ -6,6 +6,7 @@ A shelf never changes; an epoch makes the next one by a `ShelfChange`, at a cost
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -14,6 +15,7 @@ import numpy as np
 from anabranch.routing.partition_map import distinct, subtract
 from anabranch.state.segment import SegmentRef, along, slots_in
 
+_NUMBERS = itertools.count()
 Key = tuple[str, int]
 """A segment, told by its file and the number of its batch in it."""
 
@@ -34,6 +36,11 @@ class Shelf:
 
     # No dataclass: manifests have it as the list of its segments
     def __init__(self, refs: Iterable[SegmentRef] = ()) -> None:
+        self.number = next(_NUMBERS)
+        """Another one for every shelf of this process."""
+        self.made_of: int | None = None
+        """The number of the shelf that it was made of, if it was, by this change."""
+        self.made_by = ShelfChange([], [])
         self._refs: dict[int, SegmentRef] = {}
         """By a number that only grows."""
         self._numbers: dict[Key, int] = {}
@@ -107,6 +114,7 @@ class Shelf:
         if not change:
             return self
         shelf = copy.copy(self)
+        shelf.number, shelf.made_of, shelf.made_by = next(_NUMBERS), self.number, change
         for name in ("_refs", "_numbers", "rows_by_table", "files", "bytes_by_slot"):
             setattr(shelf, name, getattr(self, name).copy())
         shelf._take_away(change.gone)
