@@ -13,7 +13,7 @@ from anabranch.engine.reading import spread
 from anabranch.engine.transport import Twin
 from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE
-from anabranch.routing.partition_map import place_lanes
+from anabranch.routing.lanes import place_lanes
 from anabranch.sources.generate import Generator
 from anabranch.testing.sources import FramePiece
 

@@ -10,19 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import PlanningError
-from anabranch.routing.partition_map import (
-    MAX_SLOTS,
-    PartitionMap,
-    even_map,
-    expand,
-    intersect,
-    locator,
-    row_ranges,
-    slot_of,
-    slot_of_locator,
-    sort_locators,
-    subtract,
-)
+from anabranch.routing.locator import MAX_SLOTS, locator, row_ranges, slot_of, slot_of_locator
+from anabranch.routing.partition_map import PartitionMap, even_map
+from anabranch.routing.ranges import expand, intersect, subtract
+from anabranch.routing.sorting import sort_locators
 from helpers import ranges
 
 Ranges = list[tuple[int, int]]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from anabranch.routing.partition_map import intersect
+from anabranch.routing.ranges import intersect
 from anabranch.state.segment import SegmentRef, slots_in
 from anabranch.state.shelf import Shelf, bytes_of, without
 

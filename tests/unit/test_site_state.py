@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from anabranch.engine.epoch import SubqueryReport, masked_as_plain
-from anabranch.routing.partition_map import intersect
+from anabranch.routing.ranges import intersect
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anabranch.routing.partition_map import changes
+from anabranch.routing.sorting import changes
 from anabranch.state.group import sort_by_locator
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import BLOCK, around, bisect, settle, together

@@ -17,7 +17,7 @@ from anabranch.language.expression import Named
 from anabranch.language.sql.expression import read_expression
 from anabranch.operators.stateless import compute
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import slot_of
+from anabranch.routing.locator import slot_of
 
 WINDOW = 60
 ATTACK = 41

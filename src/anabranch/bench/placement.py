@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import PartitionMap, slot_of
+from anabranch.routing.locator import slot_of
+from anabranch.routing.partition_map import PartitionMap
 
 
 def loads_of(keys: pl.Series, known: PartitionMap) -> np.ndarray:

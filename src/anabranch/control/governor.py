@@ -25,7 +25,8 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.allot import allot, allot_whole, busiest
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.holdback import Holds, Reach, slots_of, within
-from anabranch.routing.partition_map import PartitionMap, intersect
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import intersect
 from anabranch.settings import Settings
 from anabranch.state.manifest import HeldRef, Manifest, MovingRecord
 from anabranch.state.shelf import Shelf

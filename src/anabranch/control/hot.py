@@ -16,7 +16,8 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import BY_TERMS
 from anabranch.routing.grid import Scattered, choose_grid
 from anabranch.routing.holdback import Holds
-from anabranch.routing.partition_map import MAX_SLOTS, PartitionMap
+from anabranch.routing.locator import MAX_SLOTS
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.manifest import Manifest
 
 CONDENSED = 20

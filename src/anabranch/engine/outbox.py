@@ -26,7 +26,9 @@ from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.holdback import slots_of, within
-from anabranch.routing.partition_map import PartitionMap, distinct, in_turn, slot_of_locator
+from anabranch.routing.locator import in_turn, slot_of_locator
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.sorting import distinct
 from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import LOCATOR

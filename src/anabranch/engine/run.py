@@ -33,7 +33,7 @@ from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
 from anabranch.plan.plan import Plan
-from anabranch.routing.partition_map import place_lanes
+from anabranch.routing.lanes import place_lanes
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import Limits, Offer, Piece, ReadContext, Reader, Source

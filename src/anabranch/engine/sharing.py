@@ -21,7 +21,7 @@ from anabranch.plan.exchange import Common
 from anabranch.plan.subquery import BY_LANE, Path, Subquery
 from anabranch.routing.frame import Frame, Inlet, alike
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import slot_of, slot_of_locator
+from anabranch.routing.locator import slot_of, slot_of_locator
 from anabranch.state.segment import LOCATOR
 
 SLOT = "__slot"

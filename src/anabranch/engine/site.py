@@ -35,7 +35,8 @@ from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
 from anabranch.routing.holdback import slots_of, within
-from anabranch.routing.partition_map import intersect, slot_of_locator, subtract
+from anabranch.routing.locator import slot_of_locator
+from anabranch.routing.ranges import intersect, subtract
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, Ranges
 

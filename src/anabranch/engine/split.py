@@ -26,7 +26,7 @@ from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
 from anabranch.plan.plan import StreamPlan
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import distinct
+from anabranch.routing.sorting import distinct
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sources.base import Piece
 

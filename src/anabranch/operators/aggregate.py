@@ -31,7 +31,9 @@ from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import group, reduce
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import distinct, expand, locator, slot_of_locator
+from anabranch.routing.locator import locator, slot_of_locator
+from anabranch.routing.ranges import expand
+from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 

@@ -20,7 +20,7 @@ from anabranch.operators.partials import SEQ, TIME, Partial
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import BLOCK_ROWS, hash_columns
-from anabranch.routing.partition_map import locator, slot_of
+from anabranch.routing.locator import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
 

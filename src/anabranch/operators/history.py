@@ -27,7 +27,8 @@ from anabranch.operators.grouping import Groups, group, reduce
 from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct, expand
+from anabranch.routing.ranges import expand
+from anabranch.routing.sorting import distinct
 from anabranch.settings import TRANSPARENT
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER

@@ -36,7 +36,7 @@ from anabranch.operators.met import MET, JoinInput, Record, without
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute, is_true
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import in_turn
+from anabranch.routing.locator import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 

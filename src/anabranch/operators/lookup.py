@@ -15,7 +15,7 @@ import polars as pl
 from anabranch.language.bounds import Bounds
 from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.partials import TIME
-from anabranch.routing.partition_map import changes, distinct, sort_locators
+from anabranch.routing.sorting import changes, distinct, sort_locators
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import Stretches, around, settle, together

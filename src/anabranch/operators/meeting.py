@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
 from anabranch.operators.runs import Runs, in_chunks, joined
-from anabranch.routing.partition_map import distinct
+from anabranch.routing.sorting import distinct
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import bisect
 

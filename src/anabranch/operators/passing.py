@@ -15,7 +15,7 @@ from anabranch.operators.base import Moment, OneInput, RowByRow, Spread, no_resu
 from anabranch.operators.stateless import Step, apply
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import locator, slot_of
+from anabranch.routing.locator import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, NEVER
 

@@ -31,7 +31,9 @@ from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import is_true
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct, expand, row_ranges, slot_of_locator
+from anabranch.routing.locator import row_ranges, slot_of_locator
+from anabranch.routing.ranges import expand
+from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anabranch.routing.partition_map import expand
+from anabranch.routing.ranges import expand
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import GROUP, Groups, group, reduce
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
-from anabranch.routing.partition_map import distinct
+from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 

@@ -28,7 +28,9 @@ from anabranch.partitioning.tree import NeedTree
 from anabranch.plan.subquery import Stateful, operator_of, steps_of
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
-from anabranch.routing.partition_map import even_map, place_lanes, slot_of
+from anabranch.routing.lanes import place_lanes
+from anabranch.routing.locator import slot_of
+from anabranch.routing.partition_map import even_map
 from anabranch.state.group import SiteState
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place

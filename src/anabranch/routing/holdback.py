@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from anabranch.routing.partition_map import intersect, subtract
+from anabranch.routing.ranges import intersect, subtract
 
 
 class Hold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

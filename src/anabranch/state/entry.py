@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from anabranch.errors import StateError
-from anabranch.routing.partition_map import MAX_SLOTS
+from anabranch.routing.locator import MAX_SLOTS
 from anabranch.state.checksum import Damaged, seal, sealed, unseal
 from anabranch.state.manifest import FORMAT_VERSION, VERSIONS, Manifest
 from anabranch.state.segment import SegmentRef

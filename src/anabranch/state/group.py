@@ -13,16 +13,9 @@ import numpy as np
 import polars as pl
 
 from anabranch.routing.grid import Scattered
-from anabranch.routing.partition_map import (
-    changes,
-    distinct,
-    intersect,
-    locator,
-    ranges_where,
-    slot_of_locator,
-    sort_locators,
-    subtract,
-)
+from anabranch.routing.locator import locator, slot_of_locator
+from anabranch.routing.ranges import intersect, ranges_where, subtract
+from anabranch.routing.sorting import changes, distinct, sort_locators
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,

@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import StateError
-from anabranch.routing.partition_map import expand, row_ranges
+from anabranch.routing.locator import row_ranges
+from anabranch.routing.ranges import expand
 from anabranch.state.checksum import Damaged, Summing, check_file
 from anabranch.state.place import Place
 from anabranch.state.stretch import Stretches, runs

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 import numpy as np
 
-from anabranch.routing.partition_map import distinct, subtract
+from anabranch.routing.ranges import subtract
+from anabranch.routing.sorting import distinct
 from anabranch.state.segment import SegmentRef, along, slots_in
 
 _NUMBERS = itertools.count()

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anabranch.routing.partition_map import changes, distinct, expand
+from anabranch.routing.ranges import expand
+from anabranch.routing.sorting import changes, distinct
 
 EARLIEST, LATEST = -(1 << 63), (1 << 63) - 1
 BLOCK = 1 << 14

@@ -20,7 +20,8 @@ from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
-from anabranch.routing.partition_map import PartitionMap, ranges_where
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import ranges_where
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sinks.driver import DriverWriter
 from anabranch.state.group import SiteState

@@ -1,0 +1,66 @@
+"""Lists of [first, end) ranges, of slots or of rows: what is in both, what is left, what they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """The concatenation of the ranges [start, start + length)."""
+    ends = np.cumsum(length)
+    shift: np.ndarray = np.repeat(start - (ends - length), length)
+    shift += np.arange(len(shift))
+    return shift
+
+
+def ranges_where(chosen: np.ndarray) -> list[tuple[int, int]]:
+    """The positions that are True, as [first, end) ranges.
+
+    >>> ranges_where(np.array([False, True, True, False, True]))
+    [(1, 3), (4, 5)]
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], chosen.astype(np.int8), [0])))).tolist()
+    return list(zip(edges[0::2], edges[1::2], strict=True))
+
+
+def intersect(
+    left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """What is in both of two sorted lists of ranges."""
+    result = []
+    at = other = 0
+    while at < len(left) and other < len(right):
+        (a, b), (c, d) = left[at], right[other]
+        if max(a, c) < min(b, d):
+            result.append((max(a, c), min(b, d)))
+        if b < d:
+            at += 1
+        else:
+            other += 1
+    return result
+
+
+def subtract(
+    left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """What of the first list of ranges is not in the second.
+
+    >>> subtract([(0, 4), (6, 9)], [(1, 2), (3, 7)])
+    [(0, 1), (2, 3), (7, 9)]
+    """
+    result = []
+    gone, other = sorted(right), 0
+    for a, b in sorted(left):
+        while other < len(gone) and gone[other][1] <= a:
+            other += 1
+        at = other
+        while at < len(gone) and gone[at][0] < b:
+            if a < gone[at][0]:
+                result.append((a, gone[at][0]))
+            a = max(a, gone[at][1])
+            at += 1
+        if a < b:
+            result.append((a, b))
+    return result
