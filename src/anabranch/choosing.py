@@ -14,7 +14,7 @@ import polars as pl
 
 from anabranch.errors import SourceError
 from anabranch.language.expression import Named
-from anabranch.language.graph import Node
+from anabranch.language.node import Node
 from anabranch.operators.stateless import compute
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.cost import Rates, assume, comes_so

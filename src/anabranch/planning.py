@@ -11,7 +11,7 @@ from anabranch.errors import PlanningError
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.figures import Background, explanation_of
 from anabranch.language.deep import deeply
-from anabranch.language.graph import Node
+from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of

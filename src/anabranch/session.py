@@ -42,7 +42,7 @@ from anabranch.explain.text import explain_text
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Node, Stream, depth
+from anabranch.language.node import Node, Stream
 from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -301,7 +301,7 @@ class Session:
 
     def _nodes(self) -> dict[str, Node]:
         """The queries, simpler ones first: names in the plan do not depend on the order of calls."""
-        ordered = sorted(self._queries.items(), key=lambda item: (depth(item[1].node), item[0]))
+        ordered = sorted(self._queries.items(), key=lambda item: (item[1].node.depth, item[0]))
         return {name: query.node for name, query in ordered}
 
     @checked

@@ -20,8 +20,9 @@ from test_aggregates import Drawn, run
 from anabranch import call, col, count, sum_
 from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Ordered, Stream
 from anabranch.language.join import JOINS
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.operators import base, meeting
 from anabranch.state import stretch
 from anabranch.testing.cases import (

@@ -18,7 +18,8 @@ import pytest
 
 from anabranch import Query, Session, avg, col, count, count_window, first, last, sum_, tumble, var
 from anabranch.engine import transport
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.sources.base import Limits, Offer, ReadContext, Reader
 from anabranch.testing.oracle import Oracle, assert_same_rows
 from anabranch.testing.sources import EpochReader, EpochSource, FramePiece

@@ -16,7 +16,8 @@ from anabranch.errors import AnabranchError, LanguageError, SettingsError
 from anabranch.language.builder import Query
 from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Column, Expression, Literal, Named, call, substitute, when
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.operators.stateless import compute
 from anabranch.spec import read_spec
 

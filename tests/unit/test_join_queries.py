@@ -10,8 +10,11 @@ import pytest
 from anabranch import Query, Session, call, col, count, lit, tumble
 from anabranch.errors import LanguageError, PlanningError
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Filter, Join, Node, Ordered, Project, Stream
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
+from anabranch.language.order import Ordered
 from anabranch.language.sql.read import read_query
+from anabranch.language.stateless import Filter, Project
 from anabranch.partitioning.requirement import need_of, trace
 from anabranch.partitioning.tree import needs_of
 from anabranch.testing.sources import EpochSource

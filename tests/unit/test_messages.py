@@ -10,9 +10,11 @@ import pytest
 
 from anabranch import Session, col, lit
 from anabranch.errors import LanguageError, suggest
-from anabranch.language.builder import Ordered, Query, Stream
+from anabranch.language.builder import Query
 from anabranch.language.expression import type_of
-from anabranch.language.graph import Aggregate
+from anabranch.language.groups import Aggregate
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.language.sql.expression import read_expression
 from anabranch.language.sql.read import read_query
 from anabranch.testing.sources import EpochSource

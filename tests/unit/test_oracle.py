@@ -29,7 +29,8 @@ from anabranch import (
 from anabranch.errors import PlanningError, SourceError
 from anabranch.language.builder import Query
 from anabranch.language.expression import FUNCTIONS, Call, Expression, columns_of, to_polars
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.testing.aggregates import DOUBLED
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.oracle import Oracle

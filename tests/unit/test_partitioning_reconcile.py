@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from anabranch.errors import PlanningError
 from anabranch.language.expression import Expression, call, col, lit, to_polars
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
 from anabranch.partitioning.reconcile import compatible, largest, reconcile
 from anabranch.partitioning.requirement import NodeNeed

@@ -6,17 +6,11 @@ import polars as pl
 import pytest
 
 from anabranch.errors import PlanningError
-from anabranch.language.aggregate import max_, sum_
-from anabranch.language.builder import (
-    Query,
-    count,
-    count_window,
-    hop,
-    session_window,
-    tumble,
-)
+from anabranch.language.aggregate import count, max_, sum_
+from anabranch.language.builder import Query, count_window, hop, session_window, tumble
 from anabranch.language.expression import Expression, col, lit
-from anabranch.language.graph import Node, Ordered, Stream
+from anabranch.language.node import Node, Stream
+from anabranch.language.order import Ordered
 from anabranch.partitioning.requirement import NodeNeed, join_need, need_of
 from anabranch.partitioning.term import text_of
 from anabranch.partitioning.tree import NeedTree, needs_of

@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anabranch.errors import PlanningError
-from anabranch.language.aggregate import max_
-from anabranch.language.builder import Query, count
+from anabranch.language.aggregate import count, max_
+from anabranch.language.builder import Query
 from anabranch.language.expression import Expression, Named, col
-from anabranch.language.graph import Node, Ordered, Stream
+from anabranch.language.node import Node, Stream
+from anabranch.language.order import Ordered
 from anabranch.partitioning.choice import Candidate, Choice
 from anabranch.partitioning.cost import Rates, assume, bytes_out, plan_cost, suited_by
 from anabranch.partitioning.partitioning_set import PartitioningSet

@@ -12,7 +12,8 @@ import pytest
 from anabranch import Query, Session, col, count, first, lit, session_window, sum_, tumble
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from helpers import Stage, oracle, plain, sample
 
 ROWS = [sample(number) for number in range(3)]

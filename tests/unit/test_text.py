@@ -12,7 +12,7 @@ import pytest
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.expression import FUNCTIONS, Literal, Named, to_polars, type_of
-from anabranch.language.graph import Ordered, tumble_size
+from anabranch.language.order import Ordered, tumble_size
 from anabranch.language.shorthand import SHORTHANDS
 from anabranch.language.sql.aggregate import read_aggregate
 from anabranch.language.sql.expression import read_expression, read_named

@@ -11,7 +11,8 @@ from anabranch import Query, col, lit
 from anabranch.errors import LanguageError
 from anabranch.language.alike import SQL_NAMES, common_type
 from anabranch.language.expression import TYPES
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.language.sql.expression import read_expression
 from anabranch.language.sql.read import read_query
 

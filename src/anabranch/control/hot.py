@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from anabranch.adapt.actions import Condense, Scatter
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import BY_TERMS

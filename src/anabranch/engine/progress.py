@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.language.graph import Aggregate, Node, streams_of
+from anabranch.language.groups import Aggregate
+from anabranch.language.node import Node
 from anabranch.operators.aggregate import OPEN
 from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import preserved_tables
@@ -121,7 +122,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     seen.late
                     for split in report.splits
                     for stream, seen in split.streams.items()
-                    if stream in streams_of(orders.plan.subqueries[name].node)
+                    if stream in orders.plan.subqueries[name].node.streams
                 ),
                 "customMetrics": {
                     "segments": len(record.shelf),

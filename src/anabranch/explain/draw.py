@@ -17,7 +17,7 @@ from anabranch.explain.words import (
     title_words,
     window_words,
 )
-from anabranch.language.graph import Aggregate, History
+from anabranch.language.groups import Aggregate, History
 from anabranch.partitioning.flow import ASSUMED, Flow
 
 BROAD = 0.55

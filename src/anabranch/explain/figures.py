@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.explain.measured import Measured, Work, measured_by
-from anabranch.language.graph import Node
+from anabranch.language.node import Node
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.flow import Flow
 from anabranch.partitioning.partitioning_set import PartitioningSet

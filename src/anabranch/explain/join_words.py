@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.language.expression import Column, Expression, substitute
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.language.window import UNITS
 from anabranch.partitioning.term import text_of
 

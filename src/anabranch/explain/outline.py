@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from anabranch.language.graph import Aggregate, History, Node, Union
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.node import Node
+from anabranch.language.stateless import Union
 from anabranch.plan.draft import Draft
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import BY_LANE, BY_TERMS, EVENLY, IN_GRID, Gather, Path, Subquery

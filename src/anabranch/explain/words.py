@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from anabranch.explain.join_words import join_words, length
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column, Named
-from anabranch.language.graph import Aggregate, History, Join, Node
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
 from anabranch.language.window import (
     CountWindow,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from anabranch.errors import LanguageError, no_attribute
-from anabranch.language.aggregate import AggregateCall, NamedAggregate, count, sum_
+from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.bounds import all_of
 from anabranch.language.checked import checked
 from anabranch.language.expression import (
@@ -24,27 +24,16 @@ from anabranch.language.expression import (
     Column,
     Expression,
     Named,
-    col,
     substitute,
     type_of,
 )
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Join,
-    Node,
-    Ordered,
-    Project,
-    Stream,
-    Union,
-    retimed,
-    told_by,
-    tumble_size,
-)
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
 from anabranch.language.matching import right_names
+from anabranch.language.node import Node
+from anabranch.language.order import Ordered, told_by, tumble_size
 from anabranch.language.sql.expression import read_expression
+from anabranch.language.stateless import Branch, Filter, Project, Union, retimed
 from anabranch.language.window import (
     CountWindow,
     Everything,
@@ -339,9 +328,3 @@ def _named_aggregate(part: NamedAggregate | AggregateCall) -> NamedAggregate:
         f"agg() takes aggregates such as count() or sum_('len'), not '{part}'. "
         "Compute with their values in a select() after it."
     )
-
-
-__all__ = [
-    "Grouped", "Histories", "Ordered", "Query", "Stream", "WindowKey", "col", "count", "count_window", "hop",
-    "session_window", "sum_", "tumble",
-]  # fmt: skip

@@ -18,14 +18,8 @@ from anabranch.language.expression import (
     type_of,
 )
 from anabranch.language.matching import cast_to_write, comparable, in_one_type, right_names
-from anabranch.language.node import (
-    Near,
-    Node,
-    Ordered,
-    Steps,
-    require_boolean,
-    require_distinct,
-)
+from anabranch.language.node import Node, require_boolean, require_distinct
+from anabranch.language.order import Near, Ordered, Steps
 from anabranch.language.updates import refuse_updates
 
 JOINS = ("inner", "left", "right", "full", "semi", "anti")

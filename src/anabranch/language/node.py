@@ -1,6 +1,8 @@
 """What every node of the query graph has: a schema, an ordered attribute, inputs; and the streams below.
 
-The nodes themselves are in `graph.py` and `join.py`.
+The nodes themselves are in `stateless.py`, `groups.py` and `join.py`. Building one checks it (columns, types,
+windows) and runs nothing. A query may read another one: its node is simply part of the graph, and work that
+two queries write alike is done once.
 """
 
 from __future__ import annotations
@@ -9,110 +11,13 @@ import functools
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 
-import numpy as np
 import polars as pl
 
 from anabranch.errors import LanguageError, shorten
 from anabranch.language.expression import Expression, type_of
+from anabranch.language.order import Ordered
 from anabranch.language.updates import Updates
-
-Steps = tuple[tuple[str, int], ...]
-"""What is done to a time, one after another: `+`, `*` or `//` with a number."""
-
-
-@dataclass(frozen=True)
-class Near:
-    """A column that follows the ordered attribute: never further from it than this, in stream time."""
-
-    column: str
-    unit: int
-    low: int
-    high: int
-
-
-@dataclass(frozen=True)
-class Ordered:
-    """The ordered attribute of a node's rows and how its watermark follows from the streams'.
-
-    `clocks` has one list of steps per way the rows come: each maps the streams' watermark to a
-    lower bound on this column in rows still to come; the least of them holds.
-    """
-
-    column: str
-    timestamps: bool
-    clocks: tuple[Steps, ...] = ((),)
-    near: tuple[Near, ...] = ()
-    """Other columns that tell the time too, as the right side's after a join."""
-
-    @functools.cached_property
-    def unit(self) -> int | None:
-        """How much stream time one step of the column is: 60 for `time // 60`; None if that varies."""
-        found = {_unit(clock) for clock in self.clocks}
-        return found.pop() if len(found) == 1 else None
-
-    def then(self, column: str, *steps: tuple[str, int]) -> Ordered:
-        return Ordered(column, self.timestamps, tuple((*clock, *steps) for clock in self.clocks))
-
-    def by(self, near: Near) -> Ordered:
-        """The same order, told by another column."""
-        assert self.unit == near.unit
-        step = ("+", -(-near.low // near.unit))
-        others = tuple(
-            Near(other.column, other.unit, other.low - near.high, other.high - near.low)
-            for other in (*self.near, Near(self.column, near.unit, 0, 0))
-            if other.column != near.column
-        )
-        return Ordered(
-            near.column,
-            self.timestamps,
-            tuple((*clock, *((step,) if step[1] else ())) for clock in self.clocks),
-            others,
-        )
-
-    def watermark(self, source: int | None) -> int | None:
-        """The watermark of this column, given that of the streams."""
-        return None if source is None else min(_advance(clock, source) for clock in self.clocks)
-
-    def source_time(self, value: np.ndarray) -> np.ndarray:
-        """The least watermark of the streams at which this column's watermark has reached a value."""
-        return functools.reduce(np.maximum, (_undone(clock, value) for clock in self.clocks))
-
-
-def _advance(clock: Steps, value: int) -> int:
-    for operation, amount in clock:
-        match operation:
-            case "//":
-                value //= amount
-            case "*":
-                value *= amount
-            case "+":
-                value += amount
-    return value
-
-
-def _undone(clock: Steps, value: np.ndarray) -> np.ndarray:
-    """The least that the steps of a clock take to a value or beyond it."""
-    for operation, amount in reversed(clock):
-        match operation:
-            case "//":
-                value = value * amount
-            case "*":
-                value = -(-value // amount)
-            case "+":
-                value = value - amount
-    return value
-
-
-def _unit(clock: Steps) -> int | None:
-    unit = Fraction(1)
-    for operation, amount in clock:
-        if operation == "//":
-            unit *= amount
-        elif operation == "*":
-            unit /= amount
-    return int(unit) if unit.denominator == 1 else None
 
 
 class Node:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from anabranch.language.join import Join
-from anabranch.language.node import Node, Ordered
+from anabranch.language.node import Node
+from anabranch.language.order import Ordered
 
 PLACE, SEEN = "__place", "__seen"
 

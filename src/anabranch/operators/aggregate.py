@@ -12,7 +12,7 @@ import math
 import numpy as np
 import polars as pl
 
-from anabranch.language.graph import Aggregate
+from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, Everything, Hop, Tumble
 from anabranch.operators.base import (
     Moment,

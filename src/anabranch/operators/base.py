@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.graph import Aggregate, History, Ordered
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.order import Ordered
 from anabranch.operators.partials import SEQ, TIME, Partial
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame

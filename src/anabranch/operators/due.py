@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.state.segment import NEVER
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from anabranch.language.graph import Aggregate, History
+from anabranch.language.groups import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import (
     Moment,

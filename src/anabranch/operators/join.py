@@ -18,8 +18,8 @@ import polars as pl
 
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Expression, Named, columns_of
-from anabranch.language.graph import Join, Node
-from anabranch.language.join import FILTERING
+from anabranch.language.join import FILTERING, Join
+from anabranch.language.node import Node
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,

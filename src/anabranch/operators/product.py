@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import columns_of
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.language.numbered import PLACE, SEEN
 from anabranch.operators.base import (
     END_OF_TIME,

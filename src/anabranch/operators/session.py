@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from anabranch.language.graph import Aggregate
+from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, SessionGap
 from anabranch.operators.base import (
     Moment,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError, suggest
 from anabranch.language.expression import Expression, columns_of, substitute
-from anabranch.language.graph import Stream
+from anabranch.language.node import Stream
 from anabranch.partitioning.lattice import express
 from anabranch.partitioning.requirement import attributes_in, attributes_of
 from anabranch.partitioning.term import canonical, reads_columns, text_of

@@ -32,19 +32,11 @@ from anabranch.language.expression import (
     substitute,
     type_of,
 )
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Join,
-    Node,
-    Project,
-    Stream,
-    Union,
-)
-from anabranch.language.node import in_order
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
+from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]

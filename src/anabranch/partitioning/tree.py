@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError, suggest
-from anabranch.language.graph import Aggregate, History, Join, Node, Stream
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
 from anabranch.partitioning.requirement import NodeNeed, need_of
 
 STATEFUL = (Aggregate, History, Join)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from anabranch.errors import PlanningError, suggest
 from anabranch.language.expression import Expression, substitute, type_of
-from anabranch.language.graph import Stream
+from anabranch.language.node import Stream
 from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
 from anabranch.partitioning.requirement import attributes_of
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from anabranch.language.expression import columns_of
-from anabranch.language.graph import Aggregate, History, Join
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
 from anabranch.language.numbered import PLACE, SEEN, Numbered
 from anabranch.language.updates import GONE
 from anabranch.operators.changes import MARK

@@ -8,7 +8,8 @@ from typing import TypeAlias
 
 from anabranch.errors import PlanningError
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Join, Node, Stream, streams_of
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
 from anabranch.language.window import Everything
 from anabranch.operators.partials import SEQ
 from anabranch.plan.check import check_plan
@@ -88,14 +89,14 @@ def compile_queries(
     subqueries = {
         part.name: replace(
             part,
-            component=components[min(streams_of(part.node))],
+            component=components[min(part.node.streams)],
             columns=tuple(tuple(sorted(names)) for names in read[part.name]),
             wanted=tuple(sorted(wanted.get(part.name, ()))),
             merger=merge if needs_merger(part.node) else "",
         )
         for part in _levelled(made)
     }
-    used = sorted(set().union(*(streams_of(node) for node in queries.values())))
+    used = sorted(set().union(*(node.streams for node in queries.values())))
     plans = {
         name: _stream(
             streams[name], lateness[name], components[name], subqueries, aims.given.terms(name),
@@ -210,7 +211,7 @@ def _components(queries: Mapping[str, Node]) -> dict[str, str]:
         return name
 
     for node in queries.values():
-        names = sorted(streams_of(node))
+        names = sorted(node.streams)
         for name in names:
             parent[find(name)] = find(names[0])
     return {name: find(name) for name in list(parent)}

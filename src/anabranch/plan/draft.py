@@ -15,7 +15,9 @@ import polars as pl
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import type_of
-from anabranch.language.graph import Branch, Filter, Join, Node, Project, Stream, Union
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
+from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.updates import GONE, check_gone
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet

@@ -16,8 +16,11 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.expression import Named
-from anabranch.language.graph import Aggregate, Join, Node, Stream, Union, streams_of
+from anabranch.language.groups import Aggregate
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
 from anabranch.language.numbered import Numbered, numbered
+from anabranch.language.stateless import Union
 from anabranch.language.window import Hop
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
@@ -48,7 +51,7 @@ def rates_on_sample(
     evaluator = _Evaluator(samples)
     yielded = {name: rows.height for name, rows in samples.items()}
     for name, node in tree.nodes.items():
-        if not streams_of(node) <= samples.keys():
+        if not node.streams <= samples.keys():
             continue
         try:
             rows = evaluator.rows(node)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from anabranch.language.expression import Expression
-from anabranch.language.graph import Ordered
+from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.plan.exchange import Common, Exchange, commons
 from anabranch.plan.subquery import Path, Subquery

@@ -13,17 +13,12 @@ from typing import TypeAlias
 import polars as pl
 
 from anabranch.language.expression import Expression
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Join,
-    Node,
-    Ordered,
-    Project,
-)
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
+from anabranch.language.order import Ordered
+from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.window import CountWindow, SessionGap
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator

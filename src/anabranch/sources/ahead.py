@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.errors import SettingsError
-from anabranch.language.graph import Stream
+from anabranch.language.node import Stream
 from anabranch.language.window import LONGEST, duration
 
 TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}

@@ -10,8 +10,9 @@ import polars as pl
 
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.expression import type_named
-from anabranch.language.graph import Ordered, Stream
 from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.ahead import Ahead
 from anabranch.sources.base import Source

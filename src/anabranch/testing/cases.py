@@ -21,7 +21,8 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.builder import Query
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.queries import QueryMaker
 

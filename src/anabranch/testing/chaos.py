@@ -22,8 +22,8 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SettingsError
-from anabranch.language.graph import Node
 from anabranch.language.join import JOINS
+from anabranch.language.node import Node
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser

@@ -9,7 +9,7 @@ import polars as pl
 
 from anabranch.language.builder import On, Query
 from anabranch.language.expression import Expression, Literal, call, col, columns_of
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.testing.cases import KEYS
 from anabranch.testing.chooser import Chooser, Clock
 from anabranch.testing.queries import QueryMaker

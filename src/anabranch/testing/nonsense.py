@@ -19,7 +19,8 @@ import polars as pl
 
 from anabranch.errors import AnabranchError
 from anabranch.language.builder import Query
-from anabranch.language.graph import Ordered, Stream
+from anabranch.language.node import Stream
+from anabranch.language.order import Ordered
 from anabranch.language.sql.read import read_query
 from anabranch.session import Session
 from anabranch.settings import Settings, read_settings

@@ -35,7 +35,7 @@ import polars as pl
 
 from anabranch.errors import PlanningError, suggest
 from anabranch.language.builder import Query
-from anabranch.language.graph import Node, Stream, streams_of
+from anabranch.language.node import Node, Stream
 from anabranch.language.updates import GONE
 from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.compare import assert_same_rows
@@ -101,7 +101,7 @@ class Oracle:
 
     def watermarks(self, query: str) -> list[int | None]:
         """The watermark of the query's streams after each epoch."""
-        return self._clocks[min(streams_of(self._node(query)))]
+        return self._clocks[min(self._node(query).streams)]
 
     def sql(self, query: str) -> str:
         """The SQL that gives the results, over tables of the rows that were not late."""
@@ -233,7 +233,7 @@ def _components(nodes: Iterable[Node]) -> list[list[str]]:
     """The streams in sets that share a watermark: those that meet in a query, directly or not."""
     sets: list[set[str]] = []
     for node in nodes:
-        met = set(streams_of(node))
+        met = set(node.streams)
         apart = [known for known in sets if not known & met]
         sets = [*apart, met.union(*(known for known in sets if known & met))]
     return [sorted(known) for known in sets]

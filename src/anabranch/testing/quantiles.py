@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.expression import Column
-from anabranch.language.graph import Aggregate, History, Join, Node, Project, Stream
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
+from anabranch.language.stateless import Project
 
 
 def quantile_columns(node: Node) -> dict[str, float]:

@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.language.aggregate import NamedAggregate, avg, count, max_, min_, stddev, sum_, var
 from anabranch.language.builder import Key, Query, count_window, hop, session_window, tumble
 from anabranch.language.expression import Expression, Named, call, col, when
-from anabranch.language.graph import Aggregate
+from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, CountWindow
 from anabranch.testing.aggregates import (
     IN_ORDER,

@@ -24,7 +24,6 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.language.graph import streams_of
 from anabranch.sources.base import Limits, Offer, ReadContext
 from anabranch.testing.cases import Case
 from anabranch.testing.chooser import Chooser
@@ -95,7 +94,7 @@ class QuietReader(EpochReader):
 def draw_quiet(chooser: Chooser, case: Case) -> tuple[Case, dict[str, frozenset[int]]]:
     """The case with some frames of one stream put off to the next epoch, and which those are."""
     # A stream that no query reads offers nothing to anyone
-    read = sorted(set[str]().union(*(streams_of(query.node) for query in case.queries.values())))
+    read = sorted(set[str]().union(*(query.node.streams for query in case.queries.values())))
     name = chooser.choice(read)
     others = max((len(case.frames[other]) for other in read if other != name), default=0)
     frames = list(case.frames[name])

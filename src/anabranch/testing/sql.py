@@ -18,18 +18,11 @@ import polars as pl
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.expression import type_of
-from anabranch.language.graph import (
-    Aggregate,
-    Branch,
-    Filter,
-    History,
-    Join,
-    Node,
-    Ordered,
-    Project,
-    Stream,
-    Union,
-)
+from anabranch.language.groups import Aggregate, History
+from anabranch.language.join import Join
+from anabranch.language.node import Node, Stream
+from anabranch.language.order import Ordered
+from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
 from anabranch.testing.quantiles import quantile_columns

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from anabranch.language.graph import Join, Node, Ordered
+from anabranch.language.join import Join
+from anabranch.language.node import Node
+from anabranch.language.order import Ordered
 from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.quantiles import quantile_columns
 from anabranch.testing.sql_expression import (

@@ -1,6 +1,6 @@
 """Scalar expressions written as text, parsed by sqlglot into the trees of `expression.py`.
 
-Aggregates are in `text_aggregate.py`; statements are not covered. `/` of two integers is floor
+Aggregates are in `aggregate.py`; statements are not covered. `/` of two integers is floor
 division, as in GSQL, so that `time/60` numbers minutes. `&`, `|`, `^` and shifts bind equally strongly
 in some SQL dialects and not in others: where different ones meet, parentheses are demanded.
 

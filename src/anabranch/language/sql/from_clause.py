@@ -18,8 +18,7 @@ from anabranch.errors import LanguageError, suggest
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
-from anabranch.language.graph import Join
-from anabranch.language.join import FILTERING, JOINS
+from anabranch.language.join import FILTERING, JOINS, Join
 from anabranch.language.matching import cast_to_write, comparable, right_names
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate

@@ -1,12 +1,13 @@
 """Continuous queries written in SQL, parsed by sqlglot into the query graph.
 
-Covered: SELECT over streams, queries and sub-queries, joined or alone (`sql_from.py`); WHERE; GROUP BY with
-names (`time/60 AS tb`) and windows, aggregates inside expressions, HAVING, aggregates OVER the last rows
-of a group (`sql_select.py`); UNION ALL; WITH. What is not there is refused by name, with its position and
-what can be written instead (`sql_refuse.py`).
+Covered: SELECT over streams, queries and sub-queries, joined or alone (`from_clause.py`); WHERE; GROUP BY
+with names (`time/60 AS tb`) and windows, aggregates inside expressions, HAVING, aggregates OVER the last
+rows of a group (`select.py`); UNION ALL; WITH. What is not there is refused by name, with its position and
+what can be written instead (`refuse.py`).
 
 >>> import polars as pl
->>> from anabranch.language.graph import Ordered, Stream
+>>> from anabranch.language.order import Ordered
+>>> from anabranch.language.node import Stream
 >>> tcp = Query(Stream("tcp", pl.Schema({"time": pl.Int64, "srcIP": pl.Int64, "len": pl.Int64}),
 ...                    Ordered("time", timestamps=False)))
 >>> flows = read_query("SELECT tb, srcIP, SUM(len) / COUNT(*) AS mean FROM tcp "

@@ -1,6 +1,6 @@
 """The SELECT list with GROUP BY and HAVING: what is computed from the rows of FROM and WHERE.
 
-The windows of GROUP BY are in `sql_window.py`, OVER is in `sql_over.py`.
+The windows of GROUP BY are in `window.py`, OVER is in `over.py`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from anabranch.language.builder import Query, WindowKey
 from anabranch.language.expression import Column, Literal
-from anabranch.language.graph import told_by
+from anabranch.language.order import told_by
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.window import length_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anabranch.language.graph import Union
+from anabranch.language.stateless import Union
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import IN_GRID
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Column, Expression, substitute
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery
 

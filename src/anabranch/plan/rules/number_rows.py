@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.language.graph import Join
+from anabranch.language.join import Join
 from anabranch.language.numbered import numbered
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery

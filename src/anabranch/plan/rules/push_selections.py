@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from anabranch.language.graph import Branch, Filter, Project
+from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery, steps_of
 

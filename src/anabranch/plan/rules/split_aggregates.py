@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.language.graph import Aggregate
+from anabranch.language.groups import Aggregate
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import BY_LANE
 

@@ -1,0 +1,174 @@
+"""Nodes over groups of rows: aggregates of their windows, and histories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from anabranch.errors import LanguageError
+from anabranch.language.aggregate import NamedAggregate, result_type
+from anabranch.language.expression import Named, type_of
+from anabranch.language.node import Node, require_distinct
+from anabranch.language.order import Ordered
+from anabranch.language.updates import Updates, refuse_updates
+from anabranch.language.window import (
+    END,
+    START,
+    CountWindow,
+    Everything,
+    Hop,
+    SessionGap,
+    Tumble,
+    Window,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregate(Node):
+    """Aggregates over the windows of each group; emitted when closed, or on every change."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    window: Window
+    aggregates: tuple[NamedAggregate, ...]
+    emit: str = "final"
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        if str(self.emit) not in ("final", "update"):
+            raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
+        if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit == "update":
+            raise LanguageError(
+                f"emit='update' is not available for {self.window} windows: "
+                "their results are known only when they close."
+            )
+        refuse_updates("An aggregate", self.input.updates)
+        if isinstance(self.window, Everything) and self.emit == "final":
+            if self.input.ordered is None:
+                raise LanguageError(
+                    "This aggregate has no window, for its input has no ordered attribute any more: a full "
+                    "join loses it, and so does a select without it."
+                )
+            stamps = self.input.ordered.timestamps
+            raise LanguageError(
+                "This aggregate has no window, so it would never be final and its state would grow "
+                "for ever: group by a window of the ordered attribute ("
+                f"{'tumble of 1 minute' if stamps else 'time // 60, tumble'}, hop, session, rows). "
+                "If only a sink reads it, emit='update' with the setting allow_unbounded_state=True gives "
+                "groups again whenever they change (in a SQL file CREATE QUERY name EMIT UPDATE AS … and "
+                "SET allow_unbounded_state = true)."
+            )
+        for named in self.aggregates:
+            if named.call.function in ("first", "last") and self.input.ordered is None:
+                raise LanguageError(
+                    f"{named}: the input has no ordered attribute any more, so nothing is first or "
+                    f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."
+                )
+        types = self._window_types() | _group_types(self.keys, self.aggregates, self.input.schema)
+        require_distinct(
+            [
+                *self._window_types(),
+                *(k.name for k in self.keys),
+                *(a.name for a in self.aggregates),
+            ],
+            "GROUP BY",
+        )
+        object.__setattr__(self, "schema", pl.Schema(types))
+        object.__setattr__(self, "ordered", self._order())
+        if self.emit == "update":
+            keys = {*self._window_types(), *(key.name for key in self.keys)}
+            object.__setattr__(self, "updates", Updates(frozenset(keys)))
+
+    def _window_types(self) -> dict[str, pl.DataType]:
+        if isinstance(self.window, Everything):
+            return {}
+        time = self._time()
+        own = self.input.schema[time.column]
+        zone = own.time_zone if isinstance(own, pl.Datetime) else None
+        kind: pl.DataType = pl.Datetime("us", zone) if time.timestamps else pl.Int64()
+        if isinstance(self.window, Tumble) and self.window.index:
+            return {self.window.index: pl.Int64() if self.window.size > 1 else kind}
+        return {START: kind, END: kind}
+
+    def _time(self) -> Ordered:
+        if self.input.ordered is None:
+            raise LanguageError(
+                f"{self.window}: the input has no ordered attribute any more. "
+                f"Keep it in the select. Columns: {', '.join(self.input.schema)}."
+            )
+        return self.input.ordered
+
+    def _order(self) -> Ordered | None:
+        if isinstance(self.window, Everything) or self.emit == "update":
+            return None
+        time = self._time()
+        match self.window:
+            case Tumble(size, str(index)):
+                return time.then(index, ("//", size))
+            case Tumble(size):
+                return time.then(START, ("//", size), ("*", size))
+            case Hop(size, slide):
+                return time.then(START, ("+", -size), ("//", slide), ("+", 1), ("*", slide))
+            case SessionGap():
+                return time.then(END, ("+", 1))
+        return time.then(END)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        keys = ", ".join(map(str, self.keys))
+        return (
+            f"GROUP BY {self.window}{', ' if keys else ''}{keys} "
+            f"AGG {', '.join(map(str, self.aggregates))} EMIT {self.emit}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class History(Node):
+    """Every row with aggregates over the last `rows` rows of its group, itself included."""
+
+    input: Node
+    keys: tuple[Named, ...]
+    rows: int
+    aggregates: tuple[NamedAggregate, ...]
+    schema: pl.Schema = field(init=False)
+    ordered: Ordered | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise LanguageError(f"A history needs at least 1 row, not {self.rows}.")
+        refuse_updates("A history", self.input.updates)
+        if self.input.ordered is None:
+            raise LanguageError("A history needs the ordered attribute of its input.")
+        types = _group_types(self.keys, self.aggregates, self.input.schema)
+        names = [aggregate.name for aggregate in self.aggregates]
+        require_distinct([*self.input.schema, *names], "history")
+        added = {name: types[name] for name in names}
+        object.__setattr__(self, "schema", pl.Schema({**self.input.schema, **added}))
+        object.__setattr__(self, "ordered", self.input.ordered)
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def __str__(self) -> str:
+        return (
+            f"HISTORY {self.rows} BY {', '.join(map(str, self.keys))} "
+            f"AGG {', '.join(map(str, self.aggregates))}"
+        )
+
+
+def _group_types(
+    keys: tuple[Named, ...], aggregates: tuple[NamedAggregate, ...], schema: pl.Schema
+) -> dict[str, pl.DataType]:
+    types: dict[str, pl.DataType] = {}
+    for key in keys:
+        types[key.name] = type_of(key.expression, schema, f"GROUP BY {key}")
+    for aggregate in aggregates:
+        arguments = [type_of(part, schema, str(aggregate)) for part in aggregate.call.arguments]
+        types[aggregate.name] = result_type(aggregate.call, arguments[0] if arguments else None)
+    return types
