@@ -19,8 +19,9 @@ from anabranch.language.aggregate import (
     sum_,
     var,
 )
-from anabranch.language.builder import Query, count_window, hop, session_window, tumble
+from anabranch.language.builder import Query
 from anabranch.language.expression import call, col, lit, when
+from anabranch.language.window_key import count_window, hop, session_window, tumble
 from anabranch.session import Session
 from anabranch.settings import Settings
 

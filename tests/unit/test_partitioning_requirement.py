@@ -7,10 +7,11 @@ import pytest
 
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import count, max_, sum_
-from anabranch.language.builder import Query, count_window, hop, session_window, tumble
+from anabranch.language.builder import Query
 from anabranch.language.expression import Expression, col, lit
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
+from anabranch.language.window_key import count_window, hop, session_window, tumble
 from anabranch.partitioning.requirement import NodeNeed, join_need, need_of
 from anabranch.partitioning.term import text_of
 from anabranch.partitioning.tree import NeedTree, needs_of

@@ -1,6 +1,10 @@
 """The Python way to write a query: a chain of calls that makes the same graph as SQL.
 
 >>> import polars as pl
+>>> from anabranch.language.aggregate import count, sum_
+>>> from anabranch.language.expression import col
+>>> from anabranch.language.node import Stream
+>>> from anabranch.language.order import Ordered
 >>> tcp = Query(Stream("tcp", pl.Schema({"time": pl.Int64, "srcIP": pl.Int64, "len": pl.Int64}),
 ...                    Ordered("time", timestamps=False)))
 >>> flows = tcp.where(col("len") > 0).group_by((col("time") // 60).alias("tb"), "srcIP").agg(
@@ -31,18 +35,15 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.matching import right_names
 from anabranch.language.node import Node
-from anabranch.language.order import Ordered, told_by, tumble_size
+from anabranch.language.order import told_by, tumble_size
 from anabranch.language.sql.expression import read_expression
 from anabranch.language.stateless import Branch, Filter, Project, Union, retimed
 from anabranch.language.window import (
-    CountWindow,
     Everything,
-    Hop,
-    SessionGap,
     Tumble,
     Window,
-    duration,
 )
+from anabranch.language.window_key import WindowKey
 
 Key: TypeAlias = "str | Expression | Named | WindowKey"
 HOW = {
@@ -63,61 +64,6 @@ SPARK_NAMES = {
 """What Spark's DataFrames call otherwise."""
 On: TypeAlias = "str | tuple[str | Expression, str | Expression]"
 """What must be equal in a join: a column of both, or an expression over the left and one over the right."""
-
-
-@dataclass(frozen=True)
-class WindowKey:
-    """A window to group by, before its sizes are read in the unit of the ordered attribute."""
-
-    kind: str
-    sizes: tuple[int | str, ...]
-    column: str | None = None
-    """The column that tells the time, if it is not the ordered attribute itself."""
-
-    def resolve(self, ordered: Ordered | None) -> Window:
-        if ordered is None:
-            raise LanguageError(f"{self.kind}(): the input has no ordered attribute any more.")
-        if self.kind == "rows":
-            numbers = [size for size in self.sizes if isinstance(size, int)]
-        else:
-            numbers = [
-                duration(size, ordered.timestamps, f"the size in {self.kind}()")
-                for size in self.sizes
-            ]
-        if len(numbers) != len(self.sizes) or any(number < 1 for number in numbers):
-            raise LanguageError(f"{self.kind}{self.sizes}: sizes must be whole numbers above 0.")
-        match self.kind:
-            case "tumble":
-                return Tumble(numbers[0])
-            case "hop":
-                return Hop(numbers[0], numbers[1])
-            case "session":
-                return SessionGap(numbers[0])
-        return CountWindow(numbers[0], numbers[1])
-
-
-@checked
-def tumble(size: int | str) -> WindowKey:
-    """Windows side by side, given as window_start and window_end: tumble(60), tumble("1 minute")."""
-    return WindowKey("tumble", (size,))
-
-
-@checked
-def hop(size: int | str, slide: int | str) -> WindowKey:
-    """Windows of `size` that start every `slide`: hop(60, 10)."""
-    return WindowKey("hop", (size, slide))
-
-
-@checked
-def session_window(gap: int | str) -> WindowKey:
-    """Windows that end when the group has been silent for `gap`: session_window("5 minutes")."""
-    return WindowKey("session", (gap,))
-
-
-@checked
-def count_window(size: int, advance: int | None = None) -> WindowKey:
-    """Windows of `size` rows of the group in time order, one every `advance` rows (default: size)."""
-    return WindowKey("rows", (size, size if advance is None else advance))
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,6 +109,8 @@ class Query:
         """One query per predicate with the rows for which it is the first true one, and the rest.
 
         >>> import polars as pl
+        >>> from anabranch.language.expression import col
+        >>> from anabranch.language.node import Stream
         >>> calls = Query(Stream("calls", pl.Schema({"time": pl.Int64, "n": pl.Int64}), None))
         >>> long, short, other = calls.case(col("n") > 60, col("n") <= 60)
         """
@@ -190,6 +138,9 @@ class Query:
         their times.
 
         >>> import polars as pl
+        >>> from anabranch.language.expression import col
+        >>> from anabranch.language.node import Stream
+        >>> from anabranch.language.order import Ordered
         >>> flows = Query(Stream("flows", pl.Schema({"tb": pl.Int64, "n": pl.Int64}), Ordered("tb", False)))
         >>> list(flows.join(flows, on=[("tb", col("tb") + 1)], suffix="before").node.schema)
         ['tb', 'n', 'tb_before', 'n_before']

@@ -26,6 +26,13 @@ _ZERO = pl.lit(0, pl.Int128)
 _EXACT = decimal.Context(prec=2 * MOST_DIGITS, Emax=1000, Emin=-1000)
 
 
+class Pointed(decimal.Decimal):
+    """A number with a point as SQL writes it: a decimal beside decimals, else a float.
+
+    A plain `Decimal`, as Python has it, is a decimal wherever it stands.
+    """
+
+
 def decimal_of(kind: pl.DataType, value: object = None) -> pl.Decimal | None:
     """The decimal type that holds a type's values, or a constant of it; None if there is none.
 

@@ -15,12 +15,12 @@ import polars as pl
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.functions import FUNCTIONS
+from anabranch.language.inference import kind_of
 from anabranch.language.kinds import TYPES, type_named
-from anabranch.language.lowering import columns_of, kind_of, lower
+from anabranch.language.lowering import columns_of, lower
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
+from anabranch.language.spelling import COMPARISONS, INFIX
 from anabranch.language.tree import (
-    COMPARISONS,
-    INFIX,
     Call,
     Column,
     Expression,

@@ -9,7 +9,7 @@ import re
 
 import polars as pl
 
-from anabranch.errors import suggest
+from anabranch.errors import LanguageError, suggest
 
 _PLAIN = frozenset(
     (
@@ -85,3 +85,13 @@ def suggest_type(name: str) -> str:
     if name.startswith(("decimal", "numeric")):
         return " A decimal has 1 to 38 digits, of which so many follow the point: decimal(10, 2)."
     return suggest(name, [*TYPES, "decimal(10, 2)"])
+
+
+def castable(name: str) -> str:
+    """The name of a type to cast to, as it is kept in expressions."""
+    if not isinstance(name, str):
+        raise LanguageError(f"A cast takes the name of a type as a text, not {name!r}.")
+    kind = type_named(name)
+    if kind is None:
+        raise LanguageError(f"There is no type '{name}' to cast to.{suggest_type(name)}")
+    return decimal_name(kind) if isinstance(kind, pl.Decimal) else name

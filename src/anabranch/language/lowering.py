@@ -9,9 +9,8 @@ else a float. What is made of constants alone is computed once and is a constant
 from __future__ import annotations
 
 import decimal
-import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
@@ -20,6 +19,7 @@ from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
 from anabranch.language.decimal_functions import with_decimals
 from anabranch.language.decimals import (
+    Pointed,
     constant,
     decimal_of,
     fits_decimal,
@@ -29,15 +29,9 @@ from anabranch.language.decimals import (
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
 from anabranch.language.kinds import type_named
 from anabranch.language.operands import check_cast, check_operands
-from anabranch.language.tree import (
-    COMPARISONS,
-    Call,
-    Column,
-    Expression,
-    Literal,
-    Pointed,
-    parts_of,
-)
+from anabranch.language.polars_kind import polars_kind
+from anabranch.language.spelling import COMPARISONS
+from anabranch.language.tree import Call, Column, Expression, Literal, parts_of
 from anabranch.language.typed import Typed, typed_constant
 
 GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
@@ -53,78 +47,11 @@ def lower(expression: Expression, schema: Mapping[str, pl.DataType]) -> Typed:
     """What computes this expression over a frame with this schema."""
     done: dict[int, Typed] = {}
     for part in parts_of(expression):
-        done[id(part)] = _lowered(part, schema, done)
+        done[id(part)] = lowered(part, schema, done)
     return done[id(expression)]
 
 
-Kinds: TypeAlias = dict[int, tuple[Expression, Typed]]
-"""What is known of the values of expressions, by their identity; they are kept so that it stays theirs."""
-
-
-def kind_of(expression: Expression, schema: Mapping[str, pl.DataType], kinds: Kinds) -> pl.DataType:
-    """The type of an expression; `kinds` has what is known of others over the same schema, and gets more.
-
-    A text is checked from the inside out: were types found anew from the columns for every operator, a
-    chain of n of them would take n times n steps.
-    """
-    waiting = [expression]
-    while waiting:
-        part = waiting[-1]
-        below = part.arguments if isinstance(part, Call) else ()
-        missing = [inner for inner in below if id(inner) not in kinds]
-        if missing:
-            waiting += reversed(missing)
-            continue
-        waiting.pop()
-        if id(part) not in kinds:
-            kinds[id(part)] = part, _kinded(part, schema, [kinds[id(inner)][1] for inner in below])
-    return kinds[id(expression)][1].kind
-
-
-_UNSEEN = pl.col("#")
-"""In place of an expression of which only the type matters: those of Polars would grow to any depth."""
-
-
-def _kinded(
-    part: Expression, schema: Mapping[str, pl.DataType], arguments: Sequence[Typed]
-) -> Typed:
-    """The type of one part after its arguments, and its value if it is a constant."""
-    if isinstance(part, Column):
-        return Typed(_UNSEEN, schema[part.name])
-    shape = _shape(part, arguments)
-    if shape in _SEEN:
-        return _SEEN[shape]
-    below = part.arguments if isinstance(part, Call) else ()
-    typed = _lowered(part, schema, dict(zip(map(id, below), arguments, strict=True)))
-    if not typed.is_constant:
-        typed = Typed(_UNSEEN, typed.kind)
-    if shape and len(_SEEN) < MOST_SEEN:
-        _SEEN[shape] = typed
-    return typed
-
-
-_BY_TYPES = COMPARISONS | {"&", "|", "not", "+", "-", "*"}
-"""Functions the type of whose values, and whether they have any, is told by the types of the arguments."""
-_SEEN: dict[tuple[Any, ...] | None, Typed] = {}
-MOST_SEEN = 4_096
-
-
-def _shape(part: Expression, arguments: Sequence[Typed]) -> tuple[Any, ...] | None:
-    """What the type of a call depends on, if that is not more than the types of its arguments."""
-    if not isinstance(part, Call) or part.function not in _BY_TYPES:
-        return None
-    shape: list[Any] = [part.function]
-    varies = False
-    for argument in arguments:
-        if argument.kind.is_decimal() or argument.is_written:
-            return None
-        constant = argument.is_constant
-        varies = varies or not constant
-        shape.append((argument.kind, type(argument.value) if constant else None))
-    return tuple(shape) if varies else None
-
-
-def _lowered(
+def lowered(
     part: Expression, schema: Mapping[str, pl.DataType], done: Mapping[int, Typed]
 ) -> Typed:
     """One part, after its arguments."""
@@ -206,7 +133,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         texts = (cast(part.expr, part.kind, pl.String(), strict=True) for part in arguments)
         return Typed(FUNCTIONS[function](*texts), pl.String())
     plain = _plain_arguments(call, arguments)
-    kind, expr = _kind(function, arguments), FUNCTIONS[function](*plain)
+    kind, expr = polars_kind(function, arguments), FUNCTIONS[function](*plain)
     if kind.is_float() and all(part.is_constant or not part.kind.is_float() for part in arguments):
         # Polars would take what is made of constants alone for as wide as what it meets
         expr = expr.cast(kind)
@@ -241,58 +168,6 @@ def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
             )
         plain.append(value)
     return plain
-
-
-def _kind(function: str, arguments: Sequence[Typed]) -> pl.DataType:
-    """The type of a function's values, as Polars has it for arguments of these types."""
-    fixed = CONSTANTS.get(function, ())
-    parts = tuple(
-        (
-            part.kind,
-            type(part.value) if part.is_constant else None,
-            part.value if n in fixed else None,
-        )
-        for n, part in enumerate(arguments)
-    )
-    if function == "case":
-        # However many branches there are, their types are few
-        parts = (*(parts[0], parts[-1]), *dict.fromkeys(parts[1:-1:2]))
-    elif function in ("coalesce", "greatest", "least", "concat"):
-        parts = tuple(dict.fromkeys(parts))
-    return _kind_for(function, parts)
-
-
-_SAMPLES: Mapping[type, Any] = {
-    int: pl.lit(1, pl.Int64), float: pl.lit(1.0), Pointed: pl.lit(1.0), str: pl.lit(""),
-    bool: pl.lit(True), bytes: pl.lit(b""),
-}  # fmt: skip
-
-
-_SAMPLE_KINDS = (pl.Int64, pl.Float64, pl.String, pl.Boolean, pl.Binary)
-"""The types of constants as they are written; one that was cast has the weight of a column."""
-
-
-@functools.lru_cache(maxsize=4096)
-def _kind_for(
-    function: str, parts: tuple[tuple[pl.DataType, type | None, Any], ...]
-) -> pl.DataType:
-    fixed = CONSTANTS.get(function, ())
-    schema: dict[str, pl.DataType] = {}
-    plain: list[Any] = []
-    for place, (kind, constant_of, value) in enumerate(parts):
-        if place in fixed:
-            plain.append(value)
-        elif constant_of is type(None):
-            plain.append(pl.lit(None, kind))
-        elif constant_of is not None and constant_of in _SAMPLES and kind in _SAMPLE_KINDS:
-            plain.append(_SAMPLES[constant_of])
-        else:
-            schema[str(place)] = kind
-            plain.append(pl.col(str(place)))
-    if function == "case":
-        condition, *values = plain
-        plain = [part for value in values[1:] for part in (condition, value)] + [values[0]]
-    return pl.DataFrame(schema=schema).select(value=FUNCTIONS[function](*plain)).schema["value"]
 
 
 def _truths(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:
@@ -338,7 +213,7 @@ def _of_constants(function: str, arguments: Sequence[Typed]) -> Typed | None:
 
 def _coalesced(arguments: Sequence[Typed]) -> Typed:
     """The first that is not NULL. Nothing after a constant counts: Polars would forget the rows' number."""
-    kind = _kind("coalesce", arguments)
+    kind = polars_kind("coalesce", arguments)
     able = [part for part in arguments if part.value is not None] or arguments[:1]
     last = next((n for n, part in enumerate(able) if part.is_constant), len(able) - 1)
     if last == 0:

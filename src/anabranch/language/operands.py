@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.tree import COMPARISONS, Call, Literal
+from anabranch.language.spelling import COMPARISONS
+from anabranch.language.tree import Call, Literal
 from anabranch.language.typed import Typed
 
 _ARITHMETIC = frozenset(

@@ -8,42 +8,34 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import polars as pl
-
 from anabranch.errors import LanguageError
-from anabranch.language.kinds import decimal_name, suggest_type, type_named
+from anabranch.language.decimals import Pointed
+from anabranch.language.kinds import castable
+from anabranch.language.spelling import spelled
 
 _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
 
+
 Scalar: TypeAlias = (
-    bool
-    | int
-    | float
-    | str
-    | bytes
-    | dt.date
-    | dt.datetime
-    | dt.time
-    | dt.timedelta
-    | decimal.Decimal
-    | None
-)
-
-
+    bool | int | float | str | bytes | dt.date | dt.datetime | dt.time | dt.timedelta | decimal.Decimal | None
+)  # fmt: skip
 MOST_PARTS = 1_000_000
 """Parts that an expression may have: planning it, and telling of it, takes time for each."""
 
 
-class Pointed(decimal.Decimal):
-    """A number with a point as SQL writes it: a decimal beside decimals, else a float.
+def _infix(sign: str, turned: bool = False) -> Callable[[Expression, Any], Expression]:
+    """The method of a Python operator; with `turned`, for an expression on its right."""
 
-    A plain `Decimal`, as Python has it, is a decimal wherever it stands.
-    """
+    def build(self: Expression, other: Any) -> Expression:
+        sides = (self, lift(other))
+        return Call(sign, sides[::-1] if turned else sides)
+
+    return build
 
 
 class Expression:
@@ -65,11 +57,11 @@ class Expression:
 
         A value that does not fit ends the run; `try_cast` gives NULL for it.
         """
-        return Call("cast", (self, Literal(_known_type(type_name))))
+        return Call("cast", (self, Literal(castable(type_name))))
 
     def try_cast(self, type_name: str) -> Expression:
         """The value as another type, NULL where it does not fit."""
-        return Call("try_cast", (self, Literal(_known_type(type_name))))
+        return Call("try_cast", (self, Literal(castable(type_name))))
 
     def is_null(self) -> Expression:
         return Call("is_null", (self,))
@@ -93,71 +85,32 @@ class Expression:
     def between(self, low: Any, high: Any) -> Expression:
         return Call("&", (self >= low, self <= high))
 
-    def __add__(self, other: Any) -> Expression:
-        return Call("+", (self, lift(other)))
-
-    def __radd__(self, other: Any) -> Expression:
-        return Call("+", (lift(other), self))
-
-    def __sub__(self, other: Any) -> Expression:
-        return Call("-", (self, lift(other)))
-
-    def __rsub__(self, other: Any) -> Expression:
-        return Call("-", (lift(other), self))
-
-    def __mul__(self, other: Any) -> Expression:
-        return Call("*", (self, lift(other)))
-
-    def __rmul__(self, other: Any) -> Expression:
-        return Call("*", (lift(other), self))
-
-    def __truediv__(self, other: Any) -> Expression:
-        return Call("/", (self, lift(other)))
-
-    def __floordiv__(self, other: Any) -> Expression:
-        return Call("//", (self, lift(other)))
-
-    def __mod__(self, other: Any) -> Expression:
-        return Call("%", (self, lift(other)))
-
-    def __and__(self, other: Any) -> Expression:
-        return Call("&", (self, lift(other)))
-
-    def __or__(self, other: Any) -> Expression:
-        return Call("|", (self, lift(other)))
-
-    def __xor__(self, other: Any) -> Expression:
-        return Call("^", (self, lift(other)))
-
-    def __lshift__(self, other: Any) -> Expression:
-        return Call("<<", (self, lift(other)))
-
-    def __rshift__(self, other: Any) -> Expression:
-        return Call(">>", (self, lift(other)))
+    __add__ = _infix("+")
+    __sub__ = _infix("-")
+    __mul__ = _infix("*")
+    __truediv__ = _infix("/")
+    __floordiv__ = _infix("//")
+    __mod__ = _infix("%")
+    __and__ = _infix("&")
+    __or__ = _infix("|")
+    __xor__ = _infix("^")
+    __lshift__ = _infix("<<")
+    __rshift__ = _infix(">>")
+    __radd__ = _infix("+", turned=True)
+    __rsub__ = _infix("-", turned=True)
+    __rmul__ = _infix("*", turned=True)
+    __eq__ = _infix("=")  # type: ignore[assignment]
+    __ne__ = _infix("<>")  # type: ignore[assignment]
+    __lt__ = _infix("<")
+    __le__ = _infix("<=")
+    __gt__ = _infix(">")
+    __ge__ = _infix(">=")
 
     def __invert__(self) -> Expression:
         return Call("not", (self,))
 
     def __neg__(self) -> Expression:
         return Call("negate", (self,))
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return Call("=", (self, lift(other)))
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return Call("<>", (self, lift(other)))
-
-    def __lt__(self, other: Any) -> Expression:
-        return Call("<", (self, lift(other)))
-
-    def __le__(self, other: Any) -> Expression:
-        return Call("<=", (self, lift(other)))
-
-    def __gt__(self, other: Any) -> Expression:
-        return Call(">", (self, lift(other)))
-
-    def __ge__(self, other: Any) -> Expression:
-        return Call(">=", (self, lift(other)))
 
     def __bool__(self) -> bool:
         raise LanguageError(
@@ -230,62 +183,14 @@ class Call(Expression):
         while waiting:
             part = waiting.pop()
             if isinstance(part, Call):
-                waiting += reversed(part._written())
+                waiting += reversed(spelled(part.function, part.arguments))
             else:
                 told.append(str(part))
         return "".join(told)
 
-    def _written(self) -> list[str | Expression]:
-        """The call as SQL has it: words and signs, and the arguments among them."""
-        operands = [_operand(part) for part in self.arguments]
-        match self.function:
-            case name if name in INFIX:
-                return _joined(operands, f" {INFIX[name]} ")
-            case "is_null":
-                return [*operands[0], " IS NULL"]
-            case "is_not_null":
-                return [*operands[0], " IS NOT NULL"]
-            case "is_distinct":
-                return _joined(operands, " IS DISTINCT FROM ")
-            case "like":
-                return _joined(operands, " LIKE ")
-            case "not":
-                return ["NOT (", self.arguments[0], ")"]
-            case "negate":
-                return ["-", *operands[0]]
-            case "in":
-                return [*operands[0], " IN (", *_joined(_each(self.arguments[1:]), ", "), ")"]
-            case "cast" | "try_cast":
-                target = self.arguments[1]
-                assert isinstance(target, Literal)
-                return [f"{self.function.upper()}(", self.arguments[0], f" AS {target.value!s})"]
-            case "case":
-                pairs = zip(self.arguments[0:-1:2], self.arguments[1:-1:2], strict=True)
-                branches: list[list[str | Expression]] = [
-                    ["WHEN ", when, " THEN ", then] for when, then in pairs
-                ]
-                return ["CASE ", *_joined(branches, " "), " ELSE ", self.arguments[-1], " END"]
-        return [f"{self.function.upper()}(", *_joined(_each(self.arguments), ", "), ")"]
-
     def __reduce__(self) -> Any:
         # Flat, for pickle would go down a deep tree by calling itself
         return rebuild, (flatten(self),)
-
-
-def _operand(part: Expression) -> list[str | Expression]:
-    infix = isinstance(part, Call) and part.function in INFIX
-    return ["(", part, ")"] if infix else [part]
-
-
-def _each(parts: Iterable[Expression]) -> list[list[str | Expression]]:
-    return [[part] for part in parts]
-
-
-def _joined(parts: Sequence[Sequence[str | Expression]], sign: str) -> list[str | Expression]:
-    told: list[str | Expression] = []
-    for number, part in enumerate(parts):
-        told += [sign, *part] if number else part
-    return told
 
 
 def parts_of(expression: Expression) -> list[Expression]:
@@ -390,20 +295,3 @@ def when(*cases: tuple[Expression, Any], otherwise: Any = None) -> Expression:
         raise LanguageError("when() takes (condition, value) pairs, at least one of them.")
     flat = [lift(part) for pair in pairs for part in pair]
     return Call("case", (*flat, lift(otherwise)))
-
-
-INFIX = {
-    "+": "+", "-": "-", "*": "*", "/": "/", "//": "//", "%": "%", "&": "&", "|": "|", "^": "^",
-    "<<": "<<", ">>": ">>", "=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
-}  # fmt: skip
-
-COMPARISONS = frozenset({"=", "<>", "<", "<=", ">", ">="})
-
-
-def _known_type(name: str) -> str:
-    if not isinstance(name, str):
-        raise LanguageError(f"A cast takes the name of a type as a text, not {name!r}.")
-    kind = type_named(name)
-    if kind is None:
-        raise LanguageError(f"There is no type '{name}' to cast to.{suggest_type(name)}")
-    return decimal_name(kind) if isinstance(kind, pl.Decimal) else name

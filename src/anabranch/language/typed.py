@@ -11,8 +11,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import constant, decimal_of, fits_decimal, rescaled
-from anabranch.language.tree import Pointed
+from anabranch.language.decimals import Pointed, constant, decimal_of, fits_decimal, rescaled
 
 _NONE = object()
 

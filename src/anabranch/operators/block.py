@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from anabranch.language.decimals import Pointed
 from anabranch.language.expression import (
     COMPARISONS,
     Call,
@@ -24,7 +25,6 @@ from anabranch.language.expression import (
     Literal,
     columns_of,
 )
-from anabranch.language.tree import Pointed
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "negate": operator.neg, "abs": np.abs,

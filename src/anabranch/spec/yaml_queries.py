@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.language.alike import refuse_unlike
-from anabranch.language.builder import Query, WindowKey
+from anabranch.language.builder import Query
 from anabranch.language.expression import Expression
 from anabranch.language.sql.aggregate import read_aggregate
 from anabranch.language.sql.expression import read_expression, read_named
+from anabranch.language.window_key import WindowKey
 from anabranch.session import Session
 from anabranch.spec.place import Place
 from anabranch.spec.spec import Need, tables_of

@@ -14,10 +14,11 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from anabranch.language.aggregate import NamedAggregate, avg, count, max_, min_, stddev, sum_, var
-from anabranch.language.builder import Key, Query, count_window, hop, session_window, tumble
+from anabranch.language.builder import Key, Query
 from anabranch.language.expression import Expression, Named, call, col, when
 from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, CountWindow
+from anabranch.language.window_key import count_window, hop, session_window, tumble
 from anabranch.testing.aggregates import (
     IN_ORDER,
     OF_ANYTHING,

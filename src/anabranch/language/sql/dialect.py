@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
 from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
-from anabranch.language.lowering import Kinds, kind_of
+from anabranch.language.inference import Kinds, kind_of
 from anabranch.language.sql.precedence import OrderedParser
 
 

@@ -18,8 +18,6 @@ from collections.abc import Mapping
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import LanguageError
-from anabranch.language.decimals import fits_decimal
 from anabranch.language.deep import deeply
 from anabranch.language.expression import (
     INFIX,
@@ -27,15 +25,13 @@ from anabranch.language.expression import (
     Expression,
     Literal,
     Named,
-    type_named,
 )
-from anabranch.language.kinds import suggest_type
-from anabranch.language.sql.column import STAR, read_column
+from anabranch.language.sql.column import read_column
+from anabranch.language.sql.constant import negated, read_cast, read_constant, read_interval
 from anabranch.language.sql.dialect import Scope, offset_of, parse
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
 from anabranch.language.sql.precedence import unclear
-from anabranch.language.tree import Pointed
-from anabranch.language.window import duration
+from anabranch.language.sql.refuse import ELSEWHERE
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
@@ -46,11 +42,6 @@ _OPERATORS: dict[type[exp.Expr], str] = {
 _BITWISE = (
     exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift,
 )  # fmt: skip
-_TYPE_NAMES = {
-    "tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32",
-    "double": "float64", "text": "string", "varchar": "string", "utinyint": "uint8",
-    "usmallint": "uint16", "uint": "uint32", "ubigint": "uint64", "varbinary": "binary",
-}  # fmt: skip
 
 
 def read_expression(
@@ -80,23 +71,6 @@ def read_named(text: str, schema: Mapping[str, pl.DataType], where: str = "expre
     return deeply(read, where, size=len(text))
 
 
-_ELSEWHERE: dict[type[exp.Expr], str] = {
-    exp.Subquery: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
-    exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
-    exp.Exists: "EXISTS is not available: SEMI JOIN the other input, or ANTI JOIN it for NOT EXISTS",
-    exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
-    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
-    exp.RegexpLike: "regular expressions are not available: use LIKE",
-    exp.SimilarTo: "SIMILAR TO is not available: use LIKE",
-    exp.Any: "ANY is not available: use IN (constants)",
-    exp.AtTimeZone: "AT TIME ZONE is not available: give the stream's column its zone at the source",
-    exp.Filter: "FILTER belongs to an aggregate",
-    exp.Star: STAR,
-    exp.Block: "there is more than one statement: register each as a query of its own",
-}
-"""What can be written elsewhere, or instead."""
-
-
 def translate(tree: exp.Expr, scope: Scope) -> Expression:
     """A scalar tree of sqlglot as an expression of ours; anything that does not exist is refused."""
     if reason := unclear(tree):
@@ -106,8 +80,12 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             return translate(tree.this, scope)
         case exp.Column():
             return read_column(tree, scope)
-        case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null() | exp.Neg():
-            return _constant(tree, scope)
+        case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null():
+            return read_constant(tree, scope)
+        case exp.Neg(this=exp.Literal(this=digits)) if str(digits) == str(2**63):
+            return Literal(-(2**63))
+        case exp.Neg():
+            return negated(translate(tree.this, scope))
         case exp.Not(this=exp.Is(expression=exp.Null()) as inner):
             return translate(inner.this, scope).is_not_null()
         case exp.Is(expression=exp.Null()):
@@ -134,17 +112,17 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             condition = _condition(tree, tree.this, scope)
             return Call("case", (condition, *(translate(part, scope) for part in values)))
         case exp.Cast():
-            return _cast(tree, scope)
+            return read_cast(translate(tree.this, scope), tree, scope)
         case exp.Interval():
-            return _interval(tree, scope)
+            return read_interval(tree, scope)
         case exp.DPipe():
             return Call("concat", tuple(_sides(tree, scope)))
         case exp.Anonymous() | exp.Extract() | exp.Substring() | exp.Trim():
             return _function(tree, scope)
     if type(tree) in _OPERATORS:
         return _binary(tree, scope)
-    if type(tree) in _ELSEWHERE:
-        raise scope.error(f"{_ELSEWHERE[type(tree)]}.", tree)
+    if type(tree) in ELSEWHERE:
+        raise scope.error(f"{ELSEWHERE[type(tree)]}.", tree)
     raise scope.error(
         f"{name_of(tree)} is not available. There are the operators {' '.join(INFIX)}, AND, OR, NOT, "
         "IN (constants), BETWEEN, LIKE, IS NULL, IS TRUE, IS DISTINCT FROM, CASE, CAST, ||, and the "
@@ -165,34 +143,6 @@ def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
     if start is not None and not re.search(r'\bas[\s"]*$', scope.text[:start], re.IGNORECASE):
         raise scope.error(f"expected an operator or AS before '{tree.alias}'.", start)
     return tree.this, tree.alias
-
-
-def _constant(tree: exp.Expr, scope: Scope) -> Expression:
-    match tree:
-        case exp.Null():
-            return Literal(None)
-        case exp.Boolean():
-            return Literal(bool(tree.this))
-        case exp.Neg():
-            if isinstance(tree.this, exp.Literal) and str(tree.this.this) == str(2**63):
-                return Literal(-(2**63))
-            inner = translate(tree.this, scope)
-            if isinstance(inner, Literal) and isinstance(inner.value, Pointed):
-                return Literal(Pointed(-inner.value))
-            if isinstance(inner, Literal) and type(inner.value) in (int, float):
-                return Literal(-inner.value)  # type: ignore[operator]
-            return -inner
-        case exp.Literal(is_string=True):
-            return Literal(str(tree.this))
-    digits = str(tree.this)
-    if not isinstance(tree, exp.HexString) and not digits.isdigit():
-        # As in DuckDB: with an exponent, or more digits than a decimal has, it is a float
-        exact = None if "e" in digits.lower() else Pointed(digits)
-        return Literal(exact if fits_decimal(exact) else float(digits))
-    number = int(digits, 16 if isinstance(tree, exp.HexString) else 10)
-    if number >= 2**63:
-        raise scope.error(f"{digits} does not fit 64 bits.", tree)
-    return Literal(number)
 
 
 def _binary(tree: exp.Expr, scope: Scope) -> Expression:
@@ -271,15 +221,6 @@ def _like(tree: exp.Like | exp.ILike, scope: Scope) -> Expression:
     return ~found if tree.args.get("negate") else found
 
 
-def _interval(tree: exp.Interval, scope: Scope) -> Expression:
-    unit, number = str(tree.args.get("unit") or "").lower(), tree.this
-    try:
-        microseconds = duration(f"{number.this if number else ''} {unit}", True, "INTERVAL")
-    except LanguageError as error:
-        raise scope.error(f"{error} Months and years have no fixed length.", tree) from error
-    return Literal(dt.timedelta(microseconds=microseconds))
-
-
 def _case(tree: exp.Case, scope: Scope) -> Expression:
     of = translate(tree.this, scope) if tree.this else None
     parts: list[Expression] = []
@@ -291,25 +232,6 @@ def _case(tree: exp.Case, scope: Scope) -> Expression:
         parts.append(translate(branch.args["true"], scope))
     default = tree.args.get("default")
     return Call("case", (*parts, translate(default, scope) if default else Literal(None)))
-
-
-def _cast(tree: exp.Cast, scope: Scope) -> Expression:
-    inner, to = translate(tree.this, scope), tree.to
-    written = to.args["kind"] if to.this == exp.DType.USERDEFINED else to.this.value
-    name = str(written).lower()
-    name = _TYPE_NAMES.get(name, name)
-    if to.expressions:
-        name = f"{name}({', '.join(part.sql() for part in to.expressions)})"
-    if type_named(name) is None:
-        raise scope.error(f"there is no type '{to.sql().lower()}'.{suggest_type(name)}", tree)
-    read = {"date": dt.date, "timestamp": dt.datetime}.get(name)
-    trying = isinstance(tree, exp.TryCast)
-    if read and not trying and isinstance(inner, Literal) and isinstance(inner.value, str):
-        try:
-            return Literal(read.fromisoformat(inner.value))
-        except ValueError as error:
-            raise scope.error(f"{inner} is not a {name} such as 2026-01-31.", tree) from error
-    return inner.try_cast(name) if trying else inner.cast(name)
 
 
 def _function(tree: exp.Expr, scope: Scope) -> Expression:

@@ -11,23 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
-from anabranch.language.expression import Call, Column, Expression, columns_of, substitute, type_of
+from anabranch.language.expression import Call, Column, Expression, columns_of, substitute
 from anabranch.language.join import FILTERING, JOINS, Join
-from anabranch.language.matching import cast_to_write, comparable, right_names
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
+from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
 from anabranch.language.sql.refuse import refuse_input
 
-Pair = tuple[Expression, Expression]
 
-
-class Reader(Protocol):
+class QueryReader(Protocol):
     """What reads a whole query; FROM asks it for sub-queries."""
 
     scope: Scope
@@ -40,7 +37,7 @@ class Reader(Protocol):
 class From:
     """The inputs of one SELECT, joined from the first on."""
 
-    reader: Reader
+    reader: QueryReader
     where: list[exp.Expr]
     """The parts of WHERE that hold together; a join takes its equalities out."""
     query: Query = field(init=False)
@@ -103,11 +100,11 @@ class From:
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)
-        meeting = _Meeting.of(before, name, right.node.schema)
-        pairs = [self._using(column, kind, meeting) for column in tree.args.get("using") or ()]
+        joining = JoinScope.of(before, name, right.node.schema)
+        pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
         rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
         known = self.tables
-        self.tables = {**known, name: meeting.names}
+        self.tables = {**known, name: joining.names}
         if kind == "inner":
             conditions += self._taken_from_where(name, keep=filled)
             if plain:
@@ -116,16 +113,16 @@ class From:
         for part in conditions:
             if rows is not None:
                 # All rows are counted, whatever their key and whatever else holds
-                rest.append(translate(part, meeting.both))
+                rest.append(translate(part, joining.both))
                 continue
-            pair = meeting.pair(part)
+            pair = joining.pair(part)
             if pair:
                 pairs.append(pair)
                 continue
-            condition = translate(part, meeting.both)
+            condition = translate(part, joining.both)
             used = set(columns_of(condition))
-            if used and used <= set(meeting.names.values()) and kind not in ("right", "full"):
-                own = {new: Column(old) for old, new in meeting.names.items()}
+            if used and used <= set(joining.names.values()) and kind not in ("right", "full"):
+                own = {new: Column(old) for old, new in joining.names.items()}
                 right = right.where(substitute(condition, own))
             elif used and used <= set(before.schema) and kind in ("inner", "right", "semi"):
                 self.query = self.query.where(condition)
@@ -135,7 +132,7 @@ class From:
         if not pairs and not told and rows is None:
             raise self._crossing(tree, before, name, kind)
         if rows is not None:
-            shown = {own: Column(new) for own, new in meeting.names.items()}
+            shown = {own: Column(new) for own, new in joining.names.items()}
             rest += [Call("=", (ours, substitute(theirs, shown))) for ours, theirs in pairs]
             pairs = []
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
@@ -214,15 +211,15 @@ class From:
             )
         return side.lower() or "inner"
 
-    def _using(self, column: exp.Expr, kind: str, meeting: _Meeting) -> Pair:
+    def _using(self, column: exp.Expr, kind: str, joining: JoinScope) -> Pair:
         name = column.name
-        if name not in meeting.right:
-            known = suggest(name, meeting.right)
-            raise meeting.before.error(
-                f"USING: '{meeting.name}' has no column '{name}'.{known}", column
+        if name not in joining.right:
+            known = suggest(name, joining.right)
+            raise joining.before.error(
+                f"USING: '{joining.name}' has no column '{name}'.{known}", column
             )
-        ours, theirs = translate(exp.column(name), meeting.before), Column(meeting.names[name])
-        meeting.check((ours, Column(name)), column, (str(ours), f"{meeting.name}.{name}"))
+        ours, theirs = translate(exp.column(name), joining.before), Column(joining.names[name])
+        joining.check((ours, Column(name)), column, (str(ours), f"{joining.name}.{name}"))
         merged: dict[str, Expression] = {"right": theirs, "full": Call("coalesce", (ours, theirs))}
         self.merged[name] = merged.get(kind, ours)
         return ours, Column(name)
@@ -246,62 +243,3 @@ class From:
                 if not keep:
                     self.where.remove(part)
         return found
-
-
-@dataclass(frozen=True)
-class _Meeting:
-    """One join on its way: the inputs before, the new one, and the columns of all side by side."""
-
-    before: Scope
-    name: str
-    right: pl.Schema
-    names: Mapping[str, str]
-    both: Scope
-
-    @classmethod
-    def of(cls, before: Scope, name: str, right: pl.Schema) -> _Meeting:
-        names = right_names(before.schema, right, name)
-        columns = {**before.schema, **{names[own]: kind for own, kind in right.items()}}
-        inputs = Inputs({**before.inputs.tables, name: names}, before.inputs.merged)
-        both = Scope(before.text, pl.Schema(columns), before.where, inputs)
-        return cls(before, name, right, names, both)
-
-    def pair(self, tree: exp.Expr) -> Pair | None:
-        """The two sides of an equality between the inputs before and the new one; None if it is none."""
-        if not isinstance(tree, exp.EQ):
-            return None
-        sides = [(translate(side, self.both), side) for side in (tree.this, tree.expression)]
-        left, right = set(self.before.schema), set(self.names.values())
-        for (ours, first), (theirs, second) in (sides, sides[::-1]):
-            here, there = set(columns_of(ours)), set(columns_of(theirs))
-            if here and there and here <= left and there <= right:
-                own: dict[str, Expression] = {new: Column(old) for old, new in self.names.items()}
-                pair = ours, substitute(theirs, own)
-                self.check(pair, tree, (first.sql(), second.sql()))
-                return pair
-        return None
-
-    def check(self, pair: Pair, at: exp.Expr, written: tuple[str, str]) -> None:
-        kinds = (
-            self.before.kind(pair[0]),
-            type_of(pair[1], self.right, self.before.where),
-        )
-        if not comparable(*kinds):
-            raise self.before.error(
-                f"{pair[0]} is {kinds[0]} and {pair[1]} of '{self.name}' is {kinds[1]}; expected one "
-                f"type. {cast_to_write(*zip(written, kinds, strict=True))}",
-                at,
-            )
-
-
-def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
-    """The conditions that AND holds together."""
-    conditions: list[exp.Expr] = []
-    waiting = [] if tree is None else [tree]
-    while waiting:
-        part = waiting.pop().unnest()
-        if isinstance(part, exp.And):
-            waiting += [part.expression, part.this]
-        else:
-            conditions.append(part)
-    return conditions

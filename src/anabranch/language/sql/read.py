@@ -30,7 +30,8 @@ from anabranch.language.deep import deeply
 from anabranch.language.sql.aggregate import aggregates_in
 from anabranch.language.sql.dialect import Scope, StatementDialect, first_word, parse
 from anabranch.language.sql.expression import translate
-from anabranch.language.sql.from_clause import From, conjuncts
+from anabranch.language.sql.from_clause import From
+from anabranch.language.sql.join_scope import conjuncts
 from anabranch.language.sql.refuse import refuse_clauses, refused_statement
 from anabranch.language.sql.select import Select
 

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from sqlglot import exp
 
 from anabranch.errors import LanguageError
+from anabranch.language.sql.column import STAR
 from anabranch.language.sql.dialect import Scope
 
 CLAUSES = {
@@ -50,6 +51,22 @@ _SETS: dict[type[exp.Expr], str] = {
     "and keep the rows where it IS NULL",
     exp.Values: "VALUES is not available: rows come from streams",
 }
+
+ELSEWHERE: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
+    exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
+    exp.Exists: "EXISTS is not available: SEMI JOIN the other input, or ANTI JOIN it for NOT EXISTS",
+    exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
+    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
+    exp.RegexpLike: "regular expressions are not available: use LIKE",
+    exp.SimilarTo: "SIMILAR TO is not available: use LIKE",
+    exp.Any: "ANY is not available: use IN (constants)",
+    exp.AtTimeZone: "AT TIME ZONE is not available: give the stream's column its zone at the source",
+    exp.Filter: "FILTER belongs to an aggregate",
+    exp.Star: STAR,
+    exp.Block: "there is more than one statement: register each as a query of its own",
+}
+"""What an expression may have in SQL and may not have here, and what can be written instead."""
 
 
 def refuse_clauses(tree: exp.Expr, scope: Scope, allowed: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from anabranch.errors import suggest
 from anabranch.language.aggregate import NamedAggregate
-from anabranch.language.builder import Query, WindowKey
+from anabranch.language.builder import Query
 from anabranch.language.expression import (
     Call,
     Column,
@@ -34,6 +34,7 @@ from anabranch.language.sql.over import Item, read_histories
 from anabranch.language.sql.refuse import CLAUSES, refuse_clauses
 from anabranch.language.sql.window import WINDOWS, read_window
 from anabranch.language.window import END, START
+from anabranch.language.window_key import WindowKey
 
 _SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}
 

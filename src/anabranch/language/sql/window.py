@@ -6,12 +6,13 @@ import datetime as dt
 
 from sqlglot import exp
 
-from anabranch.language.builder import Query, WindowKey
+from anabranch.language.builder import Query
 from anabranch.language.expression import Column, Literal
 from anabranch.language.order import told_by
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.window import length_text
+from anabranch.language.window_key import WindowKey
 
 WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
 """The window functions of GROUP BY and the most sizes each takes."""

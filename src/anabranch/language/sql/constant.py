@@ -1,0 +1,79 @@
+"""Constants as they are written, and casts, which make constants of texts: numbers, times, intervals."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from sqlglot import exp
+
+from anabranch.errors import LanguageError
+from anabranch.language.decimals import Pointed, fits_decimal
+from anabranch.language.expression import Expression, Literal, type_named
+from anabranch.language.kinds import suggest_type
+from anabranch.language.sql.dialect import Scope
+from anabranch.language.window import duration
+
+_TYPE_NAMES = {
+    "tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32",
+    "double": "float64", "text": "string", "varchar": "string", "utinyint": "uint8",
+    "usmallint": "uint16", "uint": "uint32", "ubigint": "uint64", "varbinary": "binary",
+}  # fmt: skip
+
+
+def read_constant(tree: exp.Expr, scope: Scope) -> Literal:
+    """A number, a text, a truth value or NULL."""
+    match tree:
+        case exp.Null():
+            return Literal(None)
+        case exp.Boolean():
+            return Literal(bool(tree.this))
+        case exp.Literal(is_string=True):
+            return Literal(str(tree.this))
+    digits = str(tree.this)
+    if not isinstance(tree, exp.HexString) and not digits.isdigit():
+        # As in DuckDB: with an exponent, or more digits than a decimal has, it is a float
+        exact = None if "e" in digits.lower() else Pointed(digits)
+        return Literal(exact if fits_decimal(exact) else float(digits))
+    number = int(digits, 16 if isinstance(tree, exp.HexString) else 10)
+    if number >= 2**63:
+        raise scope.error(f"{digits} does not fit 64 bits.", tree)
+    return Literal(number)
+
+
+def negated(value: Expression) -> Expression:
+    """Minus a value; of a number, the number."""
+    if isinstance(value, Literal) and isinstance(value.value, Pointed):
+        return Literal(Pointed(-value.value))
+    if isinstance(value, Literal) and type(value.value) in (int, float):
+        return Literal(-value.value)  # type: ignore[operator]
+    return -value
+
+
+def read_interval(tree: exp.Interval, scope: Scope) -> Literal:
+    """A length of time: INTERVAL '10 seconds'."""
+    unit, number = str(tree.args.get("unit") or "").lower(), tree.this
+    try:
+        microseconds = duration(f"{number.this if number else ''} {unit}", True, "INTERVAL")
+    except LanguageError as error:
+        raise scope.error(f"{error} Months and years have no fixed length.", tree) from error
+    return Literal(dt.timedelta(microseconds=microseconds))
+
+
+def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:
+    """A value as another type; a text that is a date or a timestamp becomes one at once."""
+    to = tree.to
+    written = to.args["kind"] if to.this == exp.DType.USERDEFINED else to.this.value
+    name = str(written).lower()
+    name = _TYPE_NAMES.get(name, name)
+    if to.expressions:
+        name = f"{name}({', '.join(part.sql() for part in to.expressions)})"
+    if type_named(name) is None:
+        raise scope.error(f"there is no type '{to.sql().lower()}'.{suggest_type(name)}", tree)
+    read = {"date": dt.date, "timestamp": dt.datetime}.get(name)
+    trying = isinstance(tree, exp.TryCast)
+    if read and not trying and isinstance(inner, Literal) and isinstance(inner.value, str):
+        try:
+            return Literal(read.fromisoformat(inner.value))
+        except ValueError as error:
+            raise scope.error(f"{inner} is not a {name} such as 2026-01-31.", tree) from error
+    return inner.try_cast(name) if trying else inner.cast(name)
