@@ -9,71 +9,32 @@ from __future__ import annotations
 
 import json
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 import anabranch
 from anabranch.demo import Demo, show_results, summary
-from anabranch.engine.run import Run
-from anabranch.errors import AnabranchError, SettingsError
+from anabranch.errors import SettingsError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.json import describe_plan
 from anabranch.explain.text import explain_text
 from anabranch.observe.checkpoints import app as checkpoint_app
-from anabranch.observe.commands import Commands, PlainGroup
+from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
+from anabranch.observe.follow import end, follow, started, view_on
 from anabranch.observe.losses import discarded, losses
-from anabranch.observe.terminal import LiveView, show_end
-from anabranch.observe.totals import Totals
-from anabranch.observe.watch import JsonView, LineView, SilentView, View, interruptions, watch
+from anabranch.observe.terminal import show_end
+from anabranch.observe.watch import JsonView, SilentView
 from anabranch.session import Session
 from anabranch.simulate.cli import app as simulate_app
 
 if TYPE_CHECKING:
     from anabranch.spec import Spec
 
-INTERRUPTED = 130
-TRACEBACK = "anabranch.traceback"
 
-
-class Told(PlainGroup):
-    """Turns Anabranch's errors into a paragraph, for every command below."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except AnabranchError as error:
-            if ctx.meta.get(TRACEBACK):
-                traceback.print_exception(error)
-            else:
-                complain(str(error), "red")
-            raise typer.Exit(1) from error
-        except KeyboardInterrupt as error:
-            complain("Interrupted. Committed epochs stay.", "yellow")
-            raise typer.Exit(INTERRUPTED) from error
-
-
-def complain(message: str, style: str) -> None:
-    Console(stderr=True, soft_wrap=True).print(message, style=style, markup=False, highlight=False)
-
-
-def _want_traceback(context: typer.Context, wanted: bool) -> bool:
-    if wanted:
-        context.meta[TRACEBACK] = True
-    return wanted
-
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-ShowTraceback = Annotated[
-    bool,
-    typer.Option("--traceback", help="Show where an error came from.", callback=_want_traceback),
-]
 InProcess = Annotated[
     bool, typer.Option("--in-process", help="Without Spark, for trying things out.")
 ]
@@ -134,15 +95,15 @@ def demo(
     """Two million generated packets through four network queries, with a live view."""
     console, plan = Console(), Demo(rows, out)
     plan.clear()
-    with _spark(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
+    with started(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
         plan.define(session)
-        view = SilentView() if as_json else _view(console, "anabranch demo", rows)
-        totals, stopped = _follow(lambda: plan.start(session), view, as_json)
+        view = SilentView() if as_json else view_on(console, "anabranch demo", rows)
+        totals, stopped = follow(lambda: plan.start(session), view, as_json)
     if as_json:
         print(json.dumps({**summary(plan, totals), "stopped": stopped}))
     else:
         show_results(plan, totals, console)
-    _end(stopped, "The next demo starts anew.")
+    end(stopped, "The next demo starts anew.")
 
 
 @app.command()
@@ -181,9 +142,9 @@ def run(
         asked.session(in_process=True).plan()
     asked.check_sinks()
     quiet = as_json or in_process
-    with _spark(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
-        view = JsonView(sys.stdout) if as_json else _view(console, f"anabranch run {spec.name}")
-        totals, stopped = _follow(lambda: asked.start(session), view, as_json)
+    with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
+        view = JsonView(sys.stdout) if as_json else view_on(console, f"anabranch run {spec.name}")
+        totals, stopped = follow(lambda: asked.start(session), view, as_json)
     gone = discarded(totals) if "checkpoint" not in asked.run else None
     warnings = [*losses(totals, asked.run.get("dead_letter")), *([gone] if gone else [])]
     if as_json:
@@ -193,7 +154,7 @@ def run(
         show_end(console, totals)
     for warning in warnings:
         complain(f"Warning: {warning}", "yellow")
-    _end(stopped, "With the same checkpoint, the next run goes on from here.")
+    end(stopped, "With the same checkpoint, the next run goes on from here.")
 
 
 @app.command()
@@ -299,42 +260,6 @@ def _read(spec: Path) -> Spec:
     from anabranch.spec import read_spec  # loads sqlglot, for which --help should not wait
 
     return read_spec(spec)
-
-
-@contextmanager
-def _spark(
-    console: Console, quiet: bool, ui: bool, start: Callable[[], Session]
-) -> Iterator[Session]:
-    """A session that is stopped in the end; its slow start is shown."""
-    waiting = not quiet and console.is_terminal
-    with console.status("Starting Spark …") if waiting else nullcontext():
-        session = start()
-    try:
-        if ui and session.spark is not None:
-            complain(f"Spark's pages: {session.spark.sparkContext.uiWebUrl}", "dim")
-        yield session
-    finally:
-        session.stop()
-
-
-def _view(console: Console, title: str, goal: int | None = None) -> View:
-    if console.is_terminal:
-        return LiveView(console, title, goal)
-    return LineView(lambda line: print(line, flush=True))
-
-
-def _follow(start: Callable[[], Run], view: View, as_json: bool) -> tuple[Totals, bool]:
-    """Starts a run and shows it to its end; whether it was stopped before."""
-    # Console sinks print: where JSON is asked for, standard output belongs to it alone
-    with redirect_stdout(sys.stderr) if as_json else nullcontext(), interruptions() as interrupted:
-        totals = watch(start(), view, interrupted)
-        return totals, interrupted.is_set()
-
-
-def _end(stopped: bool, what_next: str) -> None:
-    if stopped:
-        complain(f"Stopped after a whole epoch. {what_next}", "yellow")
-        raise typer.Exit(INTERRUPTED)
 
 
 def main() -> None:

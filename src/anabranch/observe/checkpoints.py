@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.amount import in_bytes, several
-from anabranch.observe.commands import Commands
+from anabranch.observe.commands import AsJson, Commands
 from anabranch.routing.holdback import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
@@ -21,7 +21,6 @@ app = Commands(
     help="Look at a checkpoint, verify it, copy it to go on from later.", no_args_is_help=True
 )
 Where = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Its folder or URI.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Epoch = Annotated[int | None, typer.Option("--epoch", help="One that is kept; else the newest.")]
 
 

@@ -1,12 +1,20 @@
-"""Commands whose help reads plainly: flags without a type, arguments without braces."""
+"""What all commands have in common: plain help, `--json`, `--traceback`, and errors told as a paragraph."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.console import Console
 from typer.core import TyperCommand, TyperGroup
+
+from anabranch.errors import AnabranchError
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C."""
+TRACEBACK = "anabranch.traceback"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,6 +42,23 @@ class PlainGroup(_PlainHelp, TyperGroup):
     """A group of commands."""
 
 
+class Told(PlainGroup):
+    """Turns Anabranch's errors into a paragraph, for every command below."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AnabranchError as error:
+            if ctx.meta.get(TRACEBACK):
+                traceback.print_exception(error)
+            else:
+                complain(str(error), "red")
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt as error:
+            complain("Interrupted. Committed epochs stay.", "yellow")
+            raise typer.Exit(INTERRUPTED) from error
+
+
 class Commands(typer.Typer):
     """An application or a group of it, with such commands."""
 
@@ -42,3 +67,20 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[F], F]:
         return super().command(name, **{"cls": PlainCommand, **options})
+
+
+def complain(message: str, style: str) -> None:
+    Console(stderr=True, soft_wrap=True).print(message, style=style, markup=False, highlight=False)
+
+
+def _want_traceback(context: typer.Context, wanted: bool) -> bool:
+    if wanted:
+        context.meta[TRACEBACK] = True
+    return wanted
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+ShowTraceback = Annotated[
+    bool,
+    typer.Option("--traceback", help="Show where an error came from.", callback=_want_traceback),
+]

@@ -6,16 +6,16 @@ the order of summing, and nothing that depends on the order of rows where that i
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from anabranch.language.aggregate import NamedAggregate, avg, count, max_, min_, stddev, sum_, var
 from anabranch.language.builder import Key, Query
-from anabranch.language.expression import Expression, Named, call, col, when
+from anabranch.language.expression import Expression, Named, col
 from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, CountWindow
 from anabranch.language.window_key import count_window, hop, session_window, tumble
@@ -29,6 +29,7 @@ from anabranch.testing.aggregates import (
 )
 from anabranch.testing.chooser import Chooser, Clock
 from anabranch.testing.quantiles import quantile_columns
+from anabranch.testing.scalars import comparison, computed
 
 Columns: TypeAlias = "list[str | Expression | Named]"
 
@@ -61,9 +62,9 @@ class QueryMaker:
         no = {*quantile_columns(query.node), *self.inexact}
         return {name: kind for name, kind in query.node.schema.items() if name not in no}
 
-    def of_kind(self, query: Query, *kinds: pl.DataType) -> list[Expression]:
+    def of_kind(self, query: Query, wanted: pl.DataType) -> list[Expression]:
         usable = self.usable(query).items()
-        return [col(name) for name, kind in usable if kind in kinds and name not in self.wide]
+        return [col(name) for name, kind in usable if kind == wanted and name not in self.wide]
 
     # -- steps without state ----------------------------------------------------------------------
 
@@ -86,79 +87,19 @@ class QueryMaker:
             name for name in query.node.schema if name in keep or self.chooser.flag(0.8)
         ]
         for _ in range(self.chooser.integer(0 if columns else 1, 2)):
-            columns.append(self.scalar(query).alias(self.name()))
+            columns.append(computed(self.chooser, partial(self.of_kind, query)).alias(self.name()))
         return query.select(*columns)
 
     def predicate(self, query: Query) -> Expression:
-        simple = self._comparison(query)
+        simple = comparison(self.chooser, self.usable(query))
         match self.chooser.choice(["simple", "simple", "and", "or", "not"]):
             case "and":
-                return simple & self._comparison(query)
+                return simple & comparison(self.chooser, self.usable(query))
             case "or":
-                return simple | self._comparison(query)
+                return simple | comparison(self.chooser, self.usable(query))
             case "not":
                 return ~simple
         return simple
-
-    def _comparison(self, query: Query) -> Expression:
-        usable = self.usable(query)
-        if not usable:
-            return call("coalesce", True)
-        name = self.chooser.choice(list(usable))
-        column, kind = col(name), usable[name]
-        number = self.chooser.integer(-3, 8)
-        options = [column.is_not_null(), column.is_null()]
-        if kind.is_integer() or kind.is_float():
-            options = [
-                column >= number,
-                column < number + 3,
-                column.between(number - 5, number + 5),
-            ]
-        if kind == pl.Int64:
-            options += [column % 3 == 1, (column & 3) != 2, column.is_in([0, 1, number])]
-            options += [column.is_in([number, None]), column != number, column // 4 == 0]
-        if kind == pl.String:
-            options += [column == "a", column >= "A", call("starts_with", column, "a")]
-            options += [call("length", column) > 1, column.is_in(["a", "abc", "ü"])]
-            options += [column.like("a%"), ~column.like("_"), call("ends_with", column, "c")]
-            options.append(column.is_distinct_from("a"))
-        if kind == pl.Boolean:
-            options.append(column)
-        if kind == pl.Date:
-            options += [column > dt.date(1970, 1, 1), call("year", column) == 1969]
-        return self.chooser.choice(options)
-
-    def scalar(self, query: Query) -> Expression:
-        """A computed value."""
-        options: list[Expression] = []
-        for x in self.of_kind(query, pl.Int64()):
-            options += [x + 3, x * 2 - 1, x // 3, x % 5, x & 7, x ^ 3, -x, x >> 1, x << 2, ~x]
-            options += [call("abs", x), call("coalesce", x, 0), x / 4, x.cast("float64")]
-            options.append(when((x > 0, "more"), (x == 0, "none"), otherwise="less"))
-            options += [
-                call("sign", x),
-                call("greatest", x, 3),
-                call("least", x, 0),
-                call("nullif", x, 1),
-            ]
-            options += [x.is_distinct_from(1), call("ip_text", x), call("ip_prefix", x, 30)]
-        for x in self.of_kind(query, pl.Float64()):
-            options += [x * 2.0, x // 2.0, call("floor", x), call("round", x), x > 0.5]
-            options += [call("ceil", x), call("sign", x), call("round", x, 1), call("sqrt", x)]
-        for x in self.of_kind(query, pl.String()):
-            options += [call("concat", x, "-", x), call("substring", x, 1, 2), call("length", x)]
-            options += [call("right", x, 2), call("trim", x, "a"), call("replace", x, "a", "bb")]
-            options += [call("split_part", x, "s", 2), call("ip_number", x), x.like("%a%_")]
-        for x in self.of_kind(query, pl.Date()):
-            options += [call("month", x), x.cast("string"), call("dow", x), call("doy", x)]
-            options += [call("week", x), call("quarter", x), call("epoch", x)]
-        for x in self.of_kind(query, pl.Datetime("ms")):
-            options += [
-                call("date_trunc", "hour", x),
-                call("date_trunc", "week", x),
-                call("second", x),
-            ]
-        return self.chooser.choice(options) if options else call("coalesce", 1)
 
     # -- stateful operators -----------------------------------------------------------------------
 
