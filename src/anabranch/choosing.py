@@ -26,7 +26,7 @@ from anabranch.plan.columns import columns_read
 from anabranch.plan.draft import draft
 from anabranch.plan.estimate import rates_of_run, rates_on_sample, skew_of_lanes, skew_on_sample
 from anabranch.settings import Settings
-from anabranch.sources.base import Limits, Sample
+from anabranch.sources.base import EpochLimits, StreamSample
 from anabranch.sources.make import Registered
 from anabranch.state.manifest import Manifest
 
@@ -41,7 +41,7 @@ class Choosing:
     settings: Settings
     permitted: Sequence[PartitioningSet] | None = None
     """The only sets that may be chosen, if the user has named some."""
-    _samples: dict[str, Sample] = field(default_factory=dict)
+    _samples: dict[str, StreamSample] = field(default_factory=dict)
     _known: dict[tuple[str, ...], Choice] = field(default_factory=dict)
 
     def as_chosen(
@@ -115,10 +115,10 @@ class Choosing:
         """How the streams come partitioned."""
         return PartitioningSet(tuple(a for stream in streams.values() for a in stream.given.axes))
 
-    def _sample(self, stream: Registered) -> Sample | None:
+    def _sample(self, stream: Registered) -> StreamSample | None:
         name = stream.node.name
         if name not in self._samples:
-            limits = Limits(
+            limits = EpochLimits(
                 self.settings.max_files_per_epoch, self.settings.max_bytes_per_epoch,
                 self.settings.max_rows_per_epoch, 1,
             )  # fmt: skip
@@ -131,14 +131,14 @@ class Choosing:
         return self._samples[name]
 
 
-def _only(sample: Sample, stream: Registered, read: set[str]) -> pl.DataFrame:
+def _only(sample: StreamSample, stream: Registered, read: set[str]) -> pl.DataFrame:
     """The rows of a sample in the columns that are read, the ordered attribute always."""
     assert stream.node.ordered
     names = read | {stream.node.ordered.column}
     return sample.rows.select(name for name in sample.rows.columns if name in names)
 
 
-def _check_lanes(stream: Registered, sample: Sample) -> None:
+def _check_lanes(stream: Registered, sample: StreamSample) -> None:
     terms = stream.given.terms(stream.node.name)
     if not terms or sample.lanes is None:
         return

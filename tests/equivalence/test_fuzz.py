@@ -7,7 +7,7 @@ import pytest
 from anabranch.language.functions import FUNCTIONS
 from anabranch.testing.fuzz import many
 from anabranch.testing.fuzz.case import draw_case
-from anabranch.testing.fuzz.judge import FAILED, PASSED, Outcome
+from anabranch.testing.fuzz.judge import FAILED, PASSED, Judgement
 from anabranch.testing.fuzz.many import GROUP, fuzz, run_case
 from anabranch.testing.fuzz.world import draw_world
 
@@ -57,8 +57,8 @@ def test_a_process_that_hangs_or_dies_is_a_failure_and_others_go_on(
 
 def test_the_report_has_what_programs_want() -> None:
     report = many.FuzzReport()
-    report.note(Outcome(3, PASSED))
-    report.note(Outcome(4, FAILED, "differs"))
+    report.note(Judgement(3, PASSED))
+    report.note(Judgement(4, FAILED, "differs"))
     assert report.plain() == {
         "passed": 1, "failed": [{"seed": 4, "reason": "differs"}], "refused": 0, "seconds": 0.0,
     }  # fmt: skip

@@ -20,7 +20,7 @@ from anabranch import Query, Session, avg, col, count, count_window, first, last
 from anabranch.engine import transport
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
-from anabranch.sources.base import Limits, Offer, ReadContext, Reader
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader
 from anabranch.testing.oracle import Oracle, assert_same_rows
 from anabranch.testing.sources import EpochReader, EpochSource, FramePiece
 
@@ -51,7 +51,7 @@ class CutReader(EpochReader):
         super().__init__(frames, taken)
         self.random = np.random.default_rng(seed)
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         offer = super().poll(limits, ordinal)
         if offer is None:
             return None

@@ -15,12 +15,21 @@ import pytest
 from rich.console import Console
 
 from anabranch.bench import aggregate, balance, balance_runs, join, join_growth, join_series
-from anabranch.bench.balance_runs import Course, Input, Scenario
+from anabranch.bench.balance_runs import BalanceCourse, BalanceFiles, Scenario
 from anabranch.bench.data import Events, w1
-from anabranch.bench.jobs import Answer, Epoch, Job, Ours, Outcome, Reference, results_of, steady
+from anabranch.bench.jobs import (
+    Answer,
+    EpochTime,
+    Job,
+    JobOutcome,
+    Ours,
+    Reference,
+    results_of,
+    steady,
+)
 from anabranch.bench.join_oracle import digest_of_join, digest_of_results, join_text
 from anabranch.bench.measure import Peak, percentile, spread
-from anabranch.bench.oracle import Oracle
+from anabranch.bench.oracle import BenchOracle
 from anabranch.bench.placement import busiest_over_even, loads_of, place_by_load
 from anabranch.bench.report import show
 from anabranch.bench.state_growth import MEASURED, SETTLING, SIZES, course
@@ -200,11 +209,11 @@ class TestBalanceFlow:
     def test_figures_are_of_the_epochs_that_count(
         self, quick: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def run(spark: object, scenario: Scenario, mode: str, data: Input) -> Course:
+        def run(spark: object, scenario: Scenario, mode: str, data: BalanceFiles) -> BalanceCourse:
             if mode == "in turn":
                 each = range(data.epochs)
                 ms, moved = [1200.0 if n % 2 else 1000.0 for n in each], [8 * (n % 2) for n in each]
-                return Course([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
+                return BalanceCourse([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
             settled = {"static": 2000.0, "adaptive": 1000.0, "ideal": 900.0}[mode]
             trouble = bool(scenario.slow) or scenario.keys != "uniform"
             ms = [9000.0, 1000.0, 1000.0, 1000.0, 2000.0]
@@ -213,7 +222,7 @@ class TestBalanceFlow:
             if mode == "adaptive" and trouble:
                 moved[4] = 3
                 ms[5] = 1200.0
-            return Course([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
+            return BalanceCourse([1000] * data.epochs, ms, moved, [1.0] * data.epochs, True)
 
         monkeypatch.setattr(balance, "run_one", run)
         monkeypatch.setattr(balance, "ROWS", 2000)
@@ -257,7 +266,7 @@ class TestOracle:
         return target
 
     def test_right_results_are_equal(self, folder: Path) -> None:
-        oracle = Oracle(str(folder / "data"), 60)
+        oracle = BenchOracle(str(folder / "data"), 60)
         right = self.results(folder, "right")
         check = oracle.check(right)
         assert check.equal
@@ -277,19 +286,19 @@ class TestOracle:
     def test_wrong_results_are_found(
         self, folder: Path, change: str, missing: int, unexpected: int
     ) -> None:
-        oracle = Oracle(str(folder / "data"), 60)
+        oracle = BenchOracle(str(folder / "data"), 60)
         check = oracle.check(self.results(folder, "wrong", change))
         assert not check.equal
         assert (check.missing, check.unexpected) == (missing, unexpected)
 
     def test_sides_that_differ_are_found(self, folder: Path) -> None:
-        oracle = Oracle(str(folder / "data"), 60)
+        oracle = BenchOracle(str(folder / "data"), 60)
         right = self.results(folder, "right")
         wrong = self.results(folder, "wrong", "SELECT * FROM right_rows OFFSET 1")
         assert not oracle.compare(right, wrong).equal
 
     def test_one_common_window_is_too_few(self, folder: Path) -> None:
-        oracle = Oracle(str(folder / "data"), 60)
+        oracle = BenchOracle(str(folder / "data"), 60)
         right = self.results(folder, "right")
         short = self.results(folder, "short", "SELECT * FROM right_rows WHERE tb = 1")
         assert not oracle.compare(right, short).equal
@@ -305,7 +314,7 @@ class TestAggregateFlow:
         """Runs of these kinds lose a row."""
         kinds: set[type] = set()
 
-        def run(job: Job) -> Outcome:
+        def run(job: Job) -> JobOutcome:
             import duckdb
 
             results_of(job).mkdir(parents=True)
@@ -320,9 +329,9 @@ class TestAggregateFlow:
                 )
             side = "ours" if isinstance(job, Ours) else "spark"
             rate = self.RATES.get((side, job.files), 1000 * job.files)
-            epochs = [Epoch(1000, 9000.0), Epoch(1000, 1e6 / rate, 10)]
+            epochs = [EpochTime(1000, 9000.0), EpochTime(1000, 1e6 / rate, 10)]
             answer = Answer(epochs=epochs, seconds=10, steady_rows=1000, steady_seconds=1000 / rate)
-            return Outcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
+            return JobOutcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
 
         monkeypatch.setattr(aggregate, "run_job", run)
         monkeypatch.setattr(aggregate, "w1", lambda rows, *rest: w1(200, *rest))
@@ -359,7 +368,7 @@ class TestJoinFlow:
         """Runs of these kinds lose a row."""
         kinds: set[type] = set()
 
-        def run(job: Job) -> Outcome:
+        def run(job: Job) -> JobOutcome:
             import duckdb
 
             results_of(job).mkdir(parents=True)
@@ -372,9 +381,9 @@ class TestJoinFlow:
                 )
             side = "ours" if isinstance(job, Ours) else "spark"
             rate = self.RATES.get((side, job.files), 1000 * job.files)
-            epochs = [Epoch(1000, 9000.0)] + [Epoch(1000, 1e6 / rate, job.window)] * 20
+            epochs = [EpochTime(1000, 9000.0)] + [EpochTime(1000, 1e6 / rate, job.window)] * 20
             answer = Answer(epochs=epochs, seconds=10, steady_rows=1000, steady_seconds=1000 / rate)
-            return Outcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
+            return JobOutcome(job, answer, Peak(100, 90, 1, 2, 3, 4), 11, [0.0] * 3, [0.0] * 3)
 
         for module in (join_series, join_growth):
             monkeypatch.setattr(module, "run_job", run)
@@ -443,7 +452,12 @@ def test_at_every_number_of_files_at_least_three_epochs_count() -> None:
 
 
 def test_the_first_epoch_and_empty_batches_do_not_count() -> None:
-    epochs = [Epoch(10, 9000.0), Epoch(10, 500.0), Epoch(20, 1500.0), Epoch(0, 700.0)]
+    epochs = [
+        EpochTime(10, 9000.0),
+        EpochTime(10, 500.0),
+        EpochTime(20, 1500.0),
+        EpochTime(0, 700.0),
+    ]
     assert steady(epochs) == (30, 2.0)
 
 

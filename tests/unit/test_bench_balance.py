@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from anabranch.bench.balance import WARM, _moves
-from anabranch.bench.balance_runs import SITES, Course, Scenario, run_one, write
+from anabranch.bench.balance_runs import SITES, BalanceCourse, Scenario, run_one, write
 
 
 def test_partitions_move_in_turn_before_every_second_epoch(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
 def test_moves_are_held_against_the_epochs_between_them() -> None:
     first = [9_999.0] * (WARM + 1)
     ms = [200.0, 100.0] * 50
-    course = Course(
+    course = BalanceCourse(
         [1] * 104, first + ms, [0] * (WARM + 1) + [SITES, 0] * 50, [1.0] * 104, equal=True
     )
     found = _moves(course)

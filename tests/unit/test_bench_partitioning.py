@@ -10,13 +10,13 @@ import pytest
 
 from anabranch import Session
 from anabranch.bench import partitioning
-from anabranch.bench.network import EXPERIMENTS, QuerySet, Trace, many_queries, part_of
+from anabranch.bench.network import EXPERIMENTS, Experiment, Trace, many_queries, part_of
 
 TRACE = Trace(windows=4, rows=8_000, flows=100, hosts=40)
 
 
 @pytest.mark.parametrize("one", EXPERIMENTS, ids=lambda one: one.name)
-def test_experiment(one: QuerySet, tmp_path: Path) -> None:
+def test_experiment(one: Experiment, tmp_path: Path) -> None:
     trace = replace(TRACE, flows=TRACE.flows * one.spread)
     expected = dict(partitioning._expected(one, trace))
     measured: dict[str, list[dict[str, int]]] = {}

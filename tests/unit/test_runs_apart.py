@@ -15,7 +15,7 @@ import pytest
 from anabranch import Session
 from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.sinks import MemorySink
-from anabranch.sources.base import Limits, Offer, ReadContext, Reader
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader
 from anabranch.testing.sources import EpochReader, EpochSource
 from helpers import Stage, sample
 
@@ -119,7 +119,7 @@ def test_a_run_that_failed_says_so_first(tmp_path: Path) -> None:
     """What went wrong in an epoch is worth more than what went wrong while clearing up."""
 
     class Broken(JammedReader):
-        def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+        def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
             raise ValueError("torn")
 
     class Worse(EpochSource):

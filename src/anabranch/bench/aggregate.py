@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from anabranch.bench.data import Packets, w1
-from anabranch.bench.jobs import Job, Ours, Outcome, Reference, run_job
-from anabranch.bench.measure import Spread, load, machine
-from anabranch.bench.oracle import Check, Oracle
+from anabranch.bench.jobs import Job, JobOutcome, Ours, Reference, run_job
+from anabranch.bench.measure import Repeated, load, machine
+from anabranch.bench.oracle import BenchOracle, Check
 from anabranch.bench.result import Result, describe, describe_spread, rates
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
@@ -40,12 +40,12 @@ class Series:
     """The runs of one benchmark in its folder, each checked against DuckDB."""
 
     def __init__(self, folder: Path, steps: Steps, packets: Callable[[int], Packets]) -> None:
-        self.runs: list[Outcome] = []
+        self.runs: list[JobOutcome] = []
         self.checks: list[Check] = []
         self.sides: list[Check] = []
         self._folder, self._steps, self._packets = folder, steps, packets
         self._results: dict[tuple[str, int], Path] = {}
-        self._oracles: dict[str, Oracle] = {}
+        self._oracles: dict[str, BenchOracle] = {}
 
     def data(self, files: int) -> str:
         """The folder with so many files; made the first time."""
@@ -56,11 +56,11 @@ class Series:
                 pass
         return str(folder)
 
-    def ours(self, each: int, dataframe: bool = False) -> Outcome:
+    def ours(self, each: int, dataframe: bool = False) -> JobOutcome:
         data = self.data(10 if dataframe else FILES[each])
         return self._run(Ours(data=data, scratch=self._scratch(), files=each, dataframe=dataframe))
 
-    def spark(self, each: int, store: str, partitions: int) -> Outcome:
+    def spark(self, each: int, store: str, partitions: int) -> JobOutcome:
         return self._run(
             Reference(
                 data=self.data(FILES[each]), scratch=self._scratch(), files=each, store=store,
@@ -71,12 +71,12 @@ class Series:
     def _scratch(self) -> str:
         return str(self._folder / f"run-{len(self.runs)}")
 
-    def _run(self, job: Job) -> Outcome:
+    def _run(self, job: Job) -> JobOutcome:
         self._steps.begin(job)
         outcome = run_job(job)
         self.runs.append(outcome)
         if job.data not in self._oracles:
-            self._oracles[job.data] = Oracle(job.data, WINDOW)
+            self._oracles[job.data] = BenchOracle(job.data, WINDOW)
         oracle = self._oracles[job.data]
         self.checks.append(oracle.check(outcome.results))
         mine, other = ("ours", "spark") if isinstance(job, Ours) else ("spark", "ours")
@@ -138,8 +138,8 @@ def run_aggregate(quick: bool, steps: Steps) -> Result:
 
 
 def _result(
-    series: Series, ours: dict[int, list[Outcome]], spark: dict[int, list[Outcome]],
-    frames: list[Outcome], ten_times: Outcome, wide_equal: bool, chosen: tuple[str, int],
+    series: Series, ours: dict[int, list[JobOutcome]], spark: dict[int, list[JobOutcome]],
+    frames: list[JobOutcome], ten_times: JobOutcome, wide_equal: bool, chosen: tuple[str, int],
     quick: bool, before: list[float],
 ) -> Result:  # fmt: skip
     ours_at = {each: rates(runs) for each, runs in ours.items()}
@@ -193,7 +193,7 @@ def _result(
     return Result("aggregate", figures, bars, NOTES, equal, circumstances)
 
 
-def extremes(ours: Spread, spark: Spread) -> dict[str, float]:
+def extremes(ours: Repeated, spark: Repeated) -> dict[str, float]:
     """The ratio between single runs: at worst, at best, and between the best of each side."""
     return {
         "least": round(ours.least / spark.most, 2),

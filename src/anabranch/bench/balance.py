@@ -21,7 +21,7 @@ from anabranch.bench.balance_runs import (
     SITES,
     SLOW_FROM,
     SLOWDOWN,
-    Course,
+    BalanceCourse,
     Scenario,
     most_by_moving,
     run_one,
@@ -76,8 +76,8 @@ def run_balance(quick: bool, steps: Steps) -> Result:
     rows, epochs, repeats = (QUICK_ROWS, QUICK_EPOCHS, 1) if quick else (ROWS, EPOCHS, IDLE_REPEATS)
     steps.expect(2 + len(SCENARIOS) * len(MODES) + 2 * repeats)
     before = load()
-    courses: dict[str, dict[str, Course]] = {}
-    idle: dict[str, list[Course]] = {"static": [], "adaptive": []}
+    courses: dict[str, dict[str, BalanceCourse]] = {}
+    idle: dict[str, list[BalanceCourse]] = {"static": [], "adaptive": []}
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         many = QUICK_MOVE_EPOCHS if quick else MOVE_EPOCHS
         steps.begin(f"Writing {3 * rows * epochs + MOVE_ROWS * many:,} rows")
@@ -122,7 +122,7 @@ def counted_from(name: str, epochs: int) -> int:
     return SLOW_FROM if name == "drift" else epochs // 2
 
 
-def _scenario(courses: dict[str, Course], first: int, bound: float) -> dict[str, Any]:
+def _scenario(courses: dict[str, BalanceCourse], first: int, bound: float) -> dict[str, Any]:
     rates = {mode: course.rate(first) for mode, course in courses.items()}
     middle = {mode: course.median_ms(first) for mode, course in courses.items()}
     return {
@@ -150,7 +150,7 @@ def _scenario(courses: dict[str, Course], first: int, bound: float) -> dict[str,
     }
 
 
-def _idle(runs: dict[str, list[Course]]) -> dict[str, Any]:
+def _idle(runs: dict[str, list[BalanceCourse]]) -> dict[str, Any]:
     """What adaptation costs when nothing is wrong, from the median epoch of all runs."""
     pooled = {
         mode: median(ms for run in some for ms in run.ms[WARM:]) for mode, some in runs.items()
@@ -172,7 +172,7 @@ def _idle(runs: dict[str, list[Course]]) -> dict[str, Any]:
     }
 
 
-def _moves(course: Course) -> dict[str, Any]:
+def _moves(course: BalanceCourse) -> dict[str, Any]:
     """How long epochs take in which moved partitions are taken up, against those between them."""
     counted = list(zip(course.ms, course.moved, strict=True))[WARM + 1 :]
     moving = [ms for ms, moved in counted if moved]

@@ -64,7 +64,7 @@ class Scenario:
 
 
 @dataclass(frozen=True)
-class Input:
+class BalanceFiles:
     """The files of one kind of keys, an epoch each, and what DuckDB makes of them."""
 
     folder: Path
@@ -87,13 +87,13 @@ class Input:
             found: pl.DataFrame = duck.sql(EXPECTED.format(self.window)).pl()
         return found.sort("tb", "k")
 
-    def first(self, epochs: int) -> Input:
+    def first(self, epochs: int) -> BalanceFiles:
         """The first files alone."""
         folder = self.folder.with_name(f"{self.folder.name}-first-{epochs}")
         folder.mkdir()
         for number in range(epochs):
             os.link(self.folder / f"{number:04d}.parquet", folder / f"{number:04d}.parquet")
-        return Input(folder, epochs, self.kind)
+        return BalanceFiles(folder, epochs, self.kind)
 
     def keys(self, epoch: int) -> pl.Series:
         """The keys of all epochs that are alike with this one, for knowledge beforehand."""
@@ -105,7 +105,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Course:
+class BalanceCourse:
     """What a run did, epoch by epoch."""
 
     rows: list[int]
@@ -125,7 +125,7 @@ class Course:
         return median(self.ms[first:])
 
 
-def write(folder: Path, kind: str, rows: int, epochs: int) -> Input:
+def write(folder: Path, kind: str, rows: int, epochs: int) -> BalanceFiles:
     """Writes the files of one kind of keys."""
     folder.mkdir(parents=True)
     each = rows * EPOCHS_PER_DRIFT // DRIFT_SECONDS
@@ -141,10 +141,10 @@ def write(folder: Path, kind: str, rows: int, epochs: int) -> Input:
         made.rows(number * rows, rows).select("time", key.alias("k"), v="len").write_parquet(
             folder / f"{number:04d}.parquet"
         )
-    return Input(folder, epochs, kind)
+    return BalanceFiles(folder, epochs, kind)
 
 
-def most_by_moving(scenario: Scenario, data: Input) -> float:
+def most_by_moving(scenario: Scenario, data: BalanceFiles) -> float:
     """How many times as fast the service becomes if the first map is changed for an even one."""
     count = Settings().partitions_per_site * SITES
     first = even_map(count, SITES, slots_for(count))
@@ -182,7 +182,7 @@ class InTurn(Hand):
 class ByHand(Hand):
     """Gives a run, before each epoch, the map that suits what is going to come."""
 
-    def __init__(self, scenario: Scenario, data: Input) -> None:
+    def __init__(self, scenario: Scenario, data: BalanceFiles) -> None:
         self._scenario, self._data = scenario, data
         self._known: dict[bytes, PartitionMap] = {}
 
@@ -201,7 +201,9 @@ class ByHand(Hand):
         self.run.repartition(SUBQUERY, placed)
 
 
-def run_one(spark: SparkSession | None, scenario: Scenario, mode: str, data: Input) -> Course:
+def run_one(
+    spark: SparkSession | None, scenario: Scenario, mode: str, data: BalanceFiles
+) -> BalanceCourse:
     """Runs a scenario over the files of its input; without Spark in this process."""
     settings: dict[str, Any] = {
         "max_files_per_epoch": 1,
@@ -227,7 +229,7 @@ def run_one(spark: SparkSession | None, scenario: Scenario, mode: str, data: Inp
     told = run.recent_progress[: data.epochs]
     found = run.results("sums").sort("tb", "k")
     adaptation = [epoch["customMetrics"]["adaptation"] for epoch in told]
-    return Course(
+    return BalanceCourse(
         [epoch["numInputRows"] for epoch in told],
         [float(epoch["durationMs"]["triggerExecution"]) for epoch in told],
         [some["moved"] for some in adaptation],

@@ -64,7 +64,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
 Job = Ours | Reference
 
 
-class Epoch(msgspec.Struct, frozen=True):
+class EpochTime(msgspec.Struct, frozen=True):
     """An epoch, or a micro-batch."""
 
     rows: int
@@ -75,7 +75,7 @@ class Epoch(msgspec.Struct, frozen=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker measured."""
 
-    epochs: list[Epoch]
+    epochs: list[EpochTime]
     seconds: float
     """From the start of the query to its end, the first epoch with it."""
     steady_rows: int
@@ -85,7 +85,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """A run with what was seen from outside."""
 
     job: Job
@@ -115,7 +115,7 @@ def checkpoint_of(job: Job) -> Path:
     return Path(job.scratch) / "checkpoint"
 
 
-def steady(epochs: list[Epoch]) -> tuple[int, float]:
+def steady(epochs: list[EpochTime]) -> tuple[int, float]:
     """Rows and seconds of all epochs with rows but the first.
 
     Spark ends with a batch without rows that gives out the last window; leaving it out is in its favour.
@@ -124,7 +124,7 @@ def steady(epochs: list[Epoch]) -> tuple[int, float]:
     return sum(epoch.rows for epoch in counted), sum(epoch.ms for epoch in counted) / 1000
 
 
-def run_job(job: Job) -> Outcome:
+def run_job(job: Job) -> JobOutcome:
     """Runs a job in a process of its own and watches it; its state is removed, its results stay."""
     scratch = Path(job.scratch)
     scratch.mkdir(parents=True)
@@ -149,7 +149,7 @@ def run_job(job: Job) -> Outcome:
             raise RunError(f"{job} ended with an error:\n{noise.read()[-4000:]}")
     answer = msgspec.json.decode(output.splitlines()[-1], type=Answer)
     shutil.rmtree(checkpoint_of(job), ignore_errors=True)
-    return Outcome(job, answer, peak, time.monotonic() - began, before, load())
+    return JobOutcome(job, answer, peak, time.monotonic() - began, before, load())
 
 
 def _files(count: int) -> str:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from anabranch.bench.data import Events
-from anabranch.bench.jobs import Epoch, Ours, Outcome, run_job
+from anabranch.bench.jobs import EpochTime, JobOutcome, Ours, run_job
 from anabranch.bench.join_oracle import digest_of_join, digest_of_results
 from anabranch.bench.join_series import ROWS, Workload
 from anabranch.bench.measure import percentile, spread
@@ -48,7 +48,7 @@ def measure_growth(work: Workload, quick: bool, steps: Steps) -> dict[str, Any]:
         "small": replace(work, keys=keys),
         "large": replace(work, keys=keys * TIMES, bound=work.bound * TIMES),
     }
-    runs: dict[str, list[Outcome]] = {name: [] for name in courses}
+    runs: dict[str, list[JobOutcome]] = {name: [] for name in courses}
     equal = True
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         expected = {}
@@ -86,8 +86,8 @@ def _files(course: Workload) -> int:
     return filling + SETTLING + MEASURED
 
 
-def _stage(course: Workload, runs: list[Outcome]) -> dict[str, Any]:
-    epochs: list[Epoch] = [epoch for run in runs for epoch in run.answer.epochs[-MEASURED:]]
+def _stage(course: Workload, runs: list[JobOutcome]) -> dict[str, Any]:
+    epochs: list[EpochTime] = [epoch for run in runs for epoch in run.answer.epochs[-MEASURED:]]
     times = spread([epoch.ms for epoch in epochs])
     return {
         "bound_seconds": course.bound,

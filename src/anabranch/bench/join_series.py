@@ -14,7 +14,7 @@ from typing import Any
 
 from anabranch.bench.aggregate import CANDIDATES, FILES, extremes
 from anabranch.bench.data import Events
-from anabranch.bench.jobs import Job, Ours, Outcome, Reference, run_job
+from anabranch.bench.jobs import Job, JobOutcome, Ours, Reference, run_job
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results
 from anabranch.bench.result import describe, describe_spread, rates
 from anabranch.observe.bars import Bar
@@ -39,7 +39,7 @@ class JoinSeries:
     """The runs of one workload in its folder, each compared with DuckDB."""
 
     def __init__(self, folder: Path, steps: Steps, work: Workload, rows: int) -> None:
-        self.runs: list[Outcome] = []
+        self.runs: list[JobOutcome] = []
         self.found: list[tuple[Digest, Digest]] = []
         """Of every run what it gave, and what DuckDB gives."""
         self._folder, self._steps, self._work, self._rows = folder, steps, work, rows
@@ -54,7 +54,7 @@ class JoinSeries:
             self._expected[str(folder)] = digest_of_join(str(folder), work.streams, work.bound)
         return str(folder)
 
-    def ours(self, each: int) -> Outcome:
+    def ours(self, each: int) -> JobOutcome:
         return self._run(
             Ours(
                 data=self.data(FILES[each]), scratch=self._scratch(), files=each,
@@ -62,7 +62,7 @@ class JoinSeries:
             )
         )  # fmt: skip
 
-    def spark(self, each: int, store: str, partitions: int) -> Outcome:
+    def spark(self, each: int, store: str, partitions: int) -> JobOutcome:
         return self._run(
             Reference(
                 data=self.data(FILES[each]), scratch=self._scratch(), files=each, store=store,
@@ -73,7 +73,7 @@ class JoinSeries:
     def _scratch(self) -> str:
         return str(self._folder / f"run-{len(self.runs)}")
 
-    def _run(self, job: Job) -> Outcome:
+    def _run(self, job: Job) -> JobOutcome:
         self._steps.begin(job)
         outcome = run_job(job)
         self.runs.append(outcome)
@@ -142,8 +142,8 @@ def compare(work: Workload, quick: bool, steps: Steps) -> Comparison:
 
 
 def _comparison(
-    series: JoinSeries, work: Workload, ours: dict[int, list[Outcome]],
-    spark: dict[int, list[Outcome]], chosen: tuple[str, int], rows: int,
+    series: JoinSeries, work: Workload, ours: dict[int, list[JobOutcome]],
+    spark: dict[int, list[JobOutcome]], chosen: tuple[str, int], rows: int,
 ) -> Comparison:  # fmt: skip
     ours_at = {each: rates(runs) for each, runs in ours.items()}
     spark_at = {each: rates(runs) for each, runs in spark.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from anabranch.bench.data import w1
-from anabranch.bench.jobs import Ours, Outcome, Reference, run_job
+from anabranch.bench.jobs import JobOutcome, Ours, Reference, run_job
 from anabranch.bench.measure import load, machine, percentile, spread
 from anabranch.bench.result import Result, describe, describe_spread
 from anabranch.observe.bars import Bar
@@ -40,9 +40,9 @@ def run_latency(quick: bool, steps: Steps) -> Result:
         data = f"{scratch}/data"
         for _ in w1(ROWS, files).write(Path(data)):
             pass
-        runs: list[Outcome] = []
+        runs: list[JobOutcome] = []
 
-        def run(job: Ours | Reference) -> Outcome:
+        def run(job: Ours | Reference) -> JobOutcome:
             steps.begin(f"{job}, {ROWS:,} rows each")
             runs.append(run_job(job))
             return runs[-1]
@@ -65,13 +65,13 @@ def run_latency(quick: bool, steps: Steps) -> Result:
     return _result(ours, spark, runs, quick, before)
 
 
-def epoch_times(outcome: Outcome) -> list[float]:
+def epoch_times(outcome: JobOutcome) -> list[float]:
     """Milliseconds of the epochs that count."""
     return [epoch.ms for epoch in outcome.answer.epochs[LEFT_OUT:] if epoch.rows]
 
 
 def _result(
-    ours: list[Outcome], spark: list[Outcome], runs: list[Outcome], quick: bool,
+    ours: list[JobOutcome], spark: list[JobOutcome], runs: list[JobOutcome], quick: bool,
     before: list[float],
 ) -> Result:  # fmt: skip
     mine, theirs = _times(ours), _times(spark)
@@ -98,7 +98,7 @@ def _result(
     )
 
 
-def _times(outcomes: list[Outcome]) -> dict[str, Any]:
+def _times(outcomes: list[JobOutcome]) -> dict[str, Any]:
     medians = spread([median(epoch_times(outcome)) for outcome in outcomes])
     times = [time for outcome in outcomes for time in epoch_times(outcome)]
     return {

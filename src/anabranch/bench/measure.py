@@ -113,7 +113,7 @@ def _pss(process: psutil.Process) -> int:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Repeated:
     """Repeated values: the one in the middle, and how far apart they are."""
 
     median: float
@@ -127,13 +127,13 @@ class Spread:
         return (self.most - self.least) / self.median if self.median else 0.0
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> Repeated:
     """The spread of at least one value.
 
     >>> spread([3.0, 1.0, 2.0]).median
     2.0
     """
-    return Spread(statistics.median(values), min(values), max(values), tuple(values))
+    return Repeated(statistics.median(values), min(values), max(values), tuple(values))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

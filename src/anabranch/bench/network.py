@@ -87,7 +87,7 @@ class Configuration:
 
 
 @dataclass(frozen=True)
-class QuerySet:
+class Experiment:
     """One experiment."""
 
     name: str
@@ -104,11 +104,11 @@ class QuerySet:
 NAIVE, PARTIAL = Configuration("naive"), Configuration("partial", per_host=True)
 
 EXPERIMENTS = (
-    QuerySet(
+    Experiment(
         "simple", {"suspicious": SUSPICIOUS}, ("suspicious",),
         (NAIVE, PARTIAL, Configuration("optimal", FLOW)), (8, 9),
     ),
-    QuerySet(
+    Experiment(
         "conflict", {"subnets": SUBNETS, "jitter": JITTER}, ("subnets", "jitter"),
         (
             NAIVE,
@@ -117,7 +117,7 @@ EXPERIMENTS = (
         ),
         (10, 11), spread=8,
     ),
-    QuerySet(
+    Experiment(
         "complex", {"flows": FLOWS, "heavy_flows": HEAVY_FLOWS, "flow_pairs": FLOW_PAIRS},
         ("flow_pairs",),
         (

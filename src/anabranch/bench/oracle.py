@@ -30,7 +30,7 @@ class Check:
         return self.complete and self.rows > 0 and not self.missing and not self.unexpected
 
 
-class Oracle:
+class BenchOracle:
     """DuckDB's result of the windowed aggregate over a folder of files."""
 
     def __init__(self, data: str, window: int) -> None:

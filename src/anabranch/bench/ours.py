@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from anabranch import Session, col, count, sum_
-from anabranch.bench.jobs import Answer, Epoch, Ours, checkpoint_of, results_of, steady
+from anabranch.bench.jobs import Answer, EpochTime, Ours, checkpoint_of, results_of, steady
 from anabranch.bench.join_oracle import join_text
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
@@ -112,9 +112,9 @@ def _wait_for(run: Run, rows: int) -> None:
             raise RunError(f"The run ended before it had {rows} rows.")
 
 
-def _epochs(progress: list[dict[str, Any]]) -> list[Epoch]:
+def _epochs(progress: list[dict[str, Any]]) -> list[EpochTime]:
     return [
-        Epoch(
+        EpochTime(
             told["numInputRows"],
             float(told["durationMs"]["triggerExecution"]),
             sum(operator["numRowsTotal"] for operator in told["stateOperators"]),

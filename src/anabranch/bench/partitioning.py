@@ -24,7 +24,7 @@ from anabranch.bench.network import (
     EXPECTED,
     EXPERIMENTS,
     Configuration,
-    QuerySet,
+    Experiment,
     Trace,
     many_queries,
 )
@@ -114,7 +114,7 @@ def _analysis(count: int) -> dict[str, Any]:
     }
 
 
-def _expected(one: QuerySet, trace: Trace) -> Iterator[tuple[str, pl.DataFrame]]:
+def _expected(one: Experiment, trace: Trace) -> Iterator[tuple[str, pl.DataFrame]]:
     whole = pl.concat([trace.window(number) for number in range(trace.windows)])
     with connect() as duck:
         duck.register("tcp", whole.to_arrow())
@@ -123,7 +123,7 @@ def _expected(one: QuerySet, trace: Trace) -> Iterator[tuple[str, pl.DataFrame]]
 
 
 def _run(
-    host: Session, trace: Trace, one: QuerySet, way: Configuration, hosts: int, scratch: Path,
+    host: Session, trace: Trace, one: Experiment, way: Configuration, hosts: int, scratch: Path,
     expected: Mapping[str, pl.DataFrame],
 ) -> tuple[dict[str, Any], bool]:  # fmt: skip
     """The loads of one run, and whether its results were right."""

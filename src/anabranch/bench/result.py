@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from anabranch.bench.jobs import Outcome
-from anabranch.bench.measure import Spread, spread
+from anabranch.bench.jobs import JobOutcome
+from anabranch.bench.measure import Repeated, spread
 from anabranch.observe.bars import Bar
 
 
@@ -37,7 +37,7 @@ class Result:
         }
 
 
-def describe(outcome: Outcome) -> dict[str, Any]:
+def describe(outcome: JobOutcome) -> dict[str, Any]:
     """One run as plain values."""
     job = msgspec.to_builtins(outcome.job)
     for place in ("data", "scratch"):
@@ -63,12 +63,12 @@ def describe(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def rates(outcomes: list[Outcome]) -> Spread:
+def rates(outcomes: list[JobOutcome]) -> Repeated:
     """The rates of repeated runs."""
     return spread([round(outcome.rate) for outcome in outcomes])
 
 
-def describe_spread(values: Spread) -> dict[str, Any]:
+def describe_spread(values: Repeated) -> dict[str, Any]:
     """A spread as plain values."""
     return {
         "median": values.median,

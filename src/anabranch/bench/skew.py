@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from anabranch.bench.data import Events, Packets
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results, join_text
 from anabranch.bench.measure import load, machine, spread
-from anabranch.bench.oracle import Oracle
+from anabranch.bench.oracle import BenchOracle
 from anabranch.bench.result import Result, describe_spread
 from anabranch.observe.steps import Steps
 from anabranch.session import Session
@@ -57,7 +57,7 @@ class Aggregated:
     """The input of W4, which knows what results are right."""
 
     folder: Path
-    oracle: Oracle
+    oracle: BenchOracle
 
     def right(self, results: Path) -> bool:
         return self.oracle.check(results).equal
@@ -123,7 +123,7 @@ def _write(folder: Path, part: int) -> dict[str, Aggregated | Joined]:
         pass
     Events(STREAMS, EVENTS // part, FILES, 400_000 // part, popular=POPULAR).write(folder / "join")
     return {
-        "w4": Aggregated(folder / "w4", Oracle(str(folder / "w4"), WINDOW)),
+        "w4": Aggregated(folder / "w4", BenchOracle(str(folder / "w4"), WINDOW)),
         "join": Joined(folder / "join", digest_of_join(str(folder / "join"), STREAMS, WINDOW)),
     }
 

@@ -12,7 +12,7 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from anabranch.bench.jobs import Answer, Epoch, Reference, checkpoint_of, results_of, steady
+from anabranch.bench.jobs import Answer, EpochTime, Reference, checkpoint_of, results_of, steady
 
 PACKAGE = "org.apache.spark.sql.execution.streaming.state"
 STORES = {
@@ -57,7 +57,7 @@ def run_reference(job: Reference) -> Answer:
     query.awaitTermination()
     seconds = time.monotonic() - began
     epochs = [
-        Epoch(
+        EpochTime(
             progress["numInputRows"],
             float(progress["durationMs"]["triggerExecution"]),
             sum(operator["numRowsTotal"] for operator in progress["stateOperators"]),

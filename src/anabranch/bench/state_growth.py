@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from anabranch.bench.data import Packets
-from anabranch.bench.jobs import Epoch, Ours, run_job
+from anabranch.bench.jobs import EpochTime, Ours, run_job
 from anabranch.bench.measure import load, machine, percentile, spread
 from anabranch.bench.result import Result, describe
 from anabranch.observe.bars import Bar
@@ -37,14 +37,14 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Course:
+class GrowthCourse:
     """The rows of every epoch, and which epochs count at which size."""
 
     rows: tuple[int, ...]
     measured: dict[int, range]
 
 
-def course(sizes: tuple[int, ...], delta: int, fill: int) -> Course:
+def course(sizes: tuple[int, ...], delta: int, fill: int) -> GrowthCourse:
     """The epochs that bring the state to each size and measure there.
 
     >>> course((1000,), 200, 1000).rows[:7]
@@ -60,7 +60,7 @@ def course(sizes: tuple[int, ...], delta: int, fill: int) -> Course:
         rows += [delta] * SETTLING
         measured[size] = range(len(rows), len(rows) + MEASURED)
         rows += [delta] * MEASURED
-    return Course(tuple(rows), measured)
+    return GrowthCourse(tuple(rows), measured)
 
 
 def run_state_growth(quick: bool, steps: Steps) -> Result:
@@ -101,7 +101,7 @@ def run_state_growth(quick: bool, steps: Steps) -> Result:
     return Result("state-growth", figures, bars, NOTES, right, circumstances)
 
 
-def _stage(size: int, epochs: list[Epoch]) -> dict[str, float]:
+def _stage(size: int, epochs: list[EpochTime]) -> dict[str, float]:
     times = spread([epoch.ms for epoch in epochs])
     return {
         "state_rows": size,

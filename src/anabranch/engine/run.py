@@ -36,7 +36,7 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.lanes import place_lanes
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
-from anabranch.sources.base import Limits, Offer, Piece, ReadContext, Reader, Source
+from anabranch.sources.base import EpochLimits, Offer, Piece, ReadContext, Reader, Source
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import RemotePlace
 
@@ -313,7 +313,7 @@ class Run(Controls):
 
     def _poll(self) -> dict[str, Offer]:
         settings = self.options.settings
-        limits = Limits(
+        limits = EpochLimits(
             settings.max_files_per_epoch, settings.max_bytes_per_epoch,
             settings.max_rows_per_epoch, self._tasks(),
         )  # fmt: skip

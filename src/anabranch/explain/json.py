@@ -7,7 +7,7 @@ from typing import Any
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.explain.measured import Work
 from anabranch.explain.words import operator_words
-from anabranch.partitioning.choice import Candidate, Part
+from anabranch.partitioning.choice import Candidate, ComponentChoice
 from anabranch.partitioning.flow import Flow
 
 
@@ -52,7 +52,7 @@ def _stream(told: Explanation, stream: StreamPart) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _part(part: ComponentChoice) -> dict[str, Any]:
     return {
         "streams": list(part.streams),
         "set": str(part.winner.partitioning),
@@ -62,7 +62,7 @@ def _part(part: Part) -> dict[str, Any]:
     }
 
 
-def _candidate(part: Part, one: Candidate) -> dict[str, Any]:
+def _candidate(part: ComponentChoice, one: Candidate) -> dict[str, Any]:
     return {
         "set": str(one.partitioning),
         "chosen": one is part.winner,

@@ -10,7 +10,7 @@ from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamP
 from anabranch.explain.join_words import length
 from anabranch.explain.words import merger_words, operator_words, steps_words
 from anabranch.language.kinds import type_words
-from anabranch.partitioning.choice import WIDTH, Part
+from anabranch.partitioning.choice import WIDTH, ComponentChoice
 from anabranch.partitioning.flow import ASSUMED, COUNTED, SAMPLED, Flow
 from anabranch.plan.subquery import IN_GRID
 from anabranch.routing.grid import choose_grid
@@ -100,7 +100,7 @@ def _stream(stream: StreamPart) -> Iterator[str]:
     yield from _wrapped(f"reads {', '.join(columns)}", "    ")
 
 
-def _partitioning(told: Explanation, part: Part, verbose: bool) -> Iterator[str]:
+def _partitioning(told: Explanation, part: ComponentChoice, verbose: bool) -> Iterator[str]:
     best = part.winner
     yield from _wrapped(f"Partitioning of {', '.join(part.streams)}: {best.partitioning}", "")
     if told.strategy != "subquery":
@@ -117,7 +117,7 @@ def _partitioning(told: Explanation, part: Part, verbose: bool) -> Iterator[str]
     yield from (f"  {line}" for line in part.considered(verbose))
 
 
-def _reach(told: Explanation, part: Part) -> str:
+def _reach(told: Explanation, part: ComponentChoice) -> str:
     """How many operators run on the partitions."""
     reading = [
         one.name

@@ -15,7 +15,7 @@ from anabranch.observe.commands import AsJson, Commands
 from anabranch.routing.holdback import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
-from anabranch.state.savepoint import Fault, chosen, copy, kept, verify
+from anabranch.state.savepoint import BadFile, chosen, copy, kept, verify
 
 app = Commands(
     help="Look at a checkpoint, verify it, copy it to go on from later.", no_args_is_help=True
@@ -35,7 +35,7 @@ def list_kept(checkpoint: Where, as_json: AsJson = False) -> None:
     for column in ("epoch", "committed", "state", "by", "manifest"):
         table.add_column(column)
     for name, one in entries:
-        if isinstance(one, Fault):
+        if isinstance(one, BadFile):
             table.add_row("damaged", "", "", "", f"{_short(name)}: {one.reason}")
         else:
             size = in_bytes(_state_bytes(one))
@@ -165,8 +165,8 @@ def described(manifest: Manifest) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _line(name: str, one: Manifest | Fault) -> dict[str, Any]:
-    if isinstance(one, Fault):
+def _line(name: str, one: Manifest | BadFile) -> dict[str, Any]:
+    if isinstance(one, BadFile):
         return {"file": name, "damaged": one.reason}
     return {
         "file": name,

@@ -13,7 +13,7 @@ from anabranch.engine.run import Run
 from anabranch.observe.commands import INTERRUPTED, complain
 from anabranch.observe.terminal import LiveView
 from anabranch.observe.totals import Totals
-from anabranch.observe.watch import LineView, View, interruptions, watch
+from anabranch.observe.watch import LineView, RunView, interruptions, watch
 from anabranch.session import Session
 
 
@@ -33,14 +33,14 @@ def started(
         session.stop()
 
 
-def view_on(console: Console, title: str, goal: int | None = None) -> View:
+def view_on(console: Console, title: str, goal: int | None = None) -> RunView:
     """A live view in a terminal, else lines."""
     if console.is_terminal:
         return LiveView(console, title, goal)
     return LineView(lambda line: print(line, flush=True))
 
 
-def follow(start: Callable[[], Run], view: View, as_json: bool) -> tuple[Totals, bool]:
+def follow(start: Callable[[], Run], view: RunView, as_json: bool) -> tuple[Totals, bool]:
     """Starts a run and shows it to its end; whether it was stopped before."""
     # Console sinks print: where JSON is asked for, standard output belongs to it alone
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), interruptions() as interrupted:

@@ -12,7 +12,7 @@ WARNING_EPOCHS = 10
 
 
 @dataclass
-class Flow:
+class Throughput:
     """Rows that went into a site or a subquery and came out of it, and the time it took."""
 
     rows_in: int = 0
@@ -74,8 +74,8 @@ class Totals:
     first_rows: int = 0
     first_seconds: float = 0.0
     streams: dict[str, StreamTotals] = field(default_factory=dict)
-    sites: dict[int, Flow] = field(default_factory=dict)
-    subqueries: dict[str, Flow] = field(default_factory=dict)
+    sites: dict[int, Throughput] = field(default_factory=dict)
+    subqueries: dict[str, Throughput] = field(default_factory=dict)
     results: dict[str, int] = field(default_factory=dict)
     rates: list[float] = field(default_factory=list)
     """Rows per second of the last epochs that had input."""
@@ -103,10 +103,10 @@ class Totals:
         for source in progress["sources"]:
             self.streams.setdefault(source["description"], StreamTotals()).add(source)
         for site in progress["customMetrics"]["sites"]:
-            flow = self.sites.setdefault(site["site"], Flow())
+            flow = self.sites.setdefault(site["site"], Throughput())
             flow.add(site["rowsIn"], site["rowsOut"], site["busySeconds"])
         for part in progress["stateOperators"]:
-            flow = self.subqueries.setdefault(part["operatorName"], Flow())
+            flow = self.subqueries.setdefault(part["operatorName"], Throughput())
             flow.add(part["customMetrics"]["rowsIn"], part["customMetrics"]["rowsOut"])
         for sink in progress["sinks"]:
             known = self.results.get(sink["query"], 0)

@@ -21,7 +21,7 @@ POLL_SECONDS = 0.2
 STOPPING = "stopping after the epoch under way (Ctrl-C again: at once)"
 
 
-class View(Protocol):
+class RunView(Protocol):
     """Something that shows a run."""
 
     def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
@@ -107,7 +107,7 @@ def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
     )
 
 
-def watch(run: Run, view: View, interrupted: threading.Event) -> Totals:
+def watch(run: Run, view: RunView, interrupted: threading.Event) -> Totals:
     """Shows the run until it has ended; raises the error that ended it, if one did."""
     totals, seen = Totals(), -1
     stopper: threading.Thread | None = None

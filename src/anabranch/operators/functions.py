@@ -12,8 +12,8 @@ from anabranch.operators.float_sum import FloatSum, Mean
 from anabranch.operators.partials import (
     Bits,
     Count,
-    Edge,
     Extreme,
+    FirstOrLast,
     Partial,
     Sum,
     Variance,
@@ -23,8 +23,8 @@ from anabranch.operators.user import User
 
 KINDS: dict[str, type[Partial]] = {
     "count": Count, "sum": Sum, "min": Extreme, "max": Extreme, "avg": Mean, "var": Variance,
-    "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": Edge,
-    "last": Edge, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
+    "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": FirstOrLast,
+    "last": FirstOrLast, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
     "approx_quantile": Quantile,
 }  # fmt: skip
 
@@ -47,7 +47,7 @@ def partials_for(aggregates: Sequence[NamedAggregate], schema: pl.Schema) -> lis
 
 def ordered_by_time(partials: Sequence[Partial]) -> bool:
     """Whether a function depends on the order of rows, so that time and arrival must travel along."""
-    return any(isinstance(partial, Edge) for partial in partials)
+    return any(isinstance(partial, FirstOrLast) for partial in partials)
 
 
 def finish(rows: pl.DataFrame, partials: Sequence[Partial], names: Sequence[str]) -> pl.DataFrame:

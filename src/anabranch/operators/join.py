@@ -32,7 +32,7 @@ from anabranch.operators.base import (
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import CHUNK, Meeting, Side
-from anabranch.operators.met import MET, JoinInput, Record, without
+from anabranch.operators.met import MET, JoinInput, MetRecord, without
 from anabranch.operators.partials import TIME
 from anabranch.operators.stateless import compute, is_true
 from anabranch.routing.frame import Frame
@@ -119,7 +119,7 @@ class SymmetricJoin(RowByRow):
             for inlet, rows in zip(self.inlets, arrived, strict=True)
         ]
         meeting = meet(sides, state, moment.before, self.node.bounds)
-        record = Record(arrived, meeting, state, moment.before)
+        record = MetRecord(arrived, meeting, state, moment.before)
         if meeting is not None:
             yield from self._combinations(meeting, record)
             state.compared += meeting.pairs
@@ -133,7 +133,7 @@ class SymmetricJoin(RowByRow):
         for inlet in self.inlets:
             self._keep(inlet, record, state, upto)
 
-    def _combinations(self, meeting: Meeting, record: Record) -> Iterator[pl.DataFrame]:
+    def _combinations(self, meeting: Meeting, record: MetRecord) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
         condition = self.condition
         that_hold = None
@@ -178,7 +178,7 @@ class SymmetricJoin(RowByRow):
         return pl.DataFrame(columns)
 
     def _unmet(
-        self, inlet: JoinInput, record: Record, state: SiteState, before: int | None, upto: int
+        self, inlet: JoinInput, record: MetRecord, state: SiteState, before: int | None, upto: int
     ) -> Iterator[pl.DataFrame]:
         """The rows that nothing can meet any more, and nothing has."""
         met = [*state.due(inlet.met, before, upto), record.first_met(inlet)]
@@ -203,7 +203,9 @@ class SymmetricJoin(RowByRow):
             ),
         )
 
-    def _keep(self, inlet: JoinInput, record: Record, state: SiteState, upto: int | None) -> None:
+    def _keep(
+        self, inlet: JoinInput, record: MetRecord, state: SiteState, upto: int | None
+    ) -> None:
         marked = bool(self.preserved) or self.node.kind in FILTERING
         rows = record.fresh(inlet.number) if marked else record.arrived[inlet.number]
         if rows is not None:

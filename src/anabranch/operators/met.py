@@ -45,7 +45,7 @@ class JoinInput:
 
 
 @dataclass
-class Record:
+class MetRecord:
     """What has met something in this epoch."""
 
     arrived: Sequence[pl.DataFrame | None]

@@ -235,7 +235,7 @@ class Bits(Partial):
         return [self._combine(self.name)]
 
 
-class Edge(Partial):
+class FirstOrLast(Partial):
     """first and last: the value with the time and the arrival number that make it so."""
 
     def names(self) -> list[str]:

@@ -34,7 +34,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Part:
+class ComponentChoice:
     """The choice for streams that meet in some query, and so depend on each other."""
 
     streams: tuple[str, ...]
@@ -48,7 +48,7 @@ class Part:
     def winner(self) -> Candidate:
         return self.candidates[0]
 
-    def pinned(self, texts: Collection[str]) -> Part:
+    def pinned(self, texts: Collection[str]) -> ComponentChoice:
         """The part with the candidate first whose axes are among these."""
         known = [one for one in self.candidates if one.partitioning.texts <= set(texts)]
         if not known:
@@ -102,7 +102,7 @@ class Part:
 class Choice:
     """The partitioning of all streams; streams that never meet were chosen for apart."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ComponentChoice, ...]
     flows: Mapping[str, Flow] = field(default_factory=dict)
     """What streams and nodes are expected to yield: the figures that the costs follow from."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from anabranch.errors import PlanningError
-from anabranch.partitioning.choice import Candidate, Choice, Part
+from anabranch.partitioning.choice import Candidate, Choice, ComponentChoice
 from anabranch.partitioning.cost import (
     PlanCost,
     Rates,
@@ -69,7 +69,7 @@ def search(
         search = _Search(tree.restricted(streams), sent, here, sites, central)
         candidates = search.run(permitted)
         ranked, reason = _rank(candidates, skew)
-        parts.append(Part(tuple(sorted(streams)), ranked, reason, search.complete))
+        parts.append(ComponentChoice(tuple(sorted(streams)), ranked, reason, search.complete))
     return Choice(tuple(parts))
 
 

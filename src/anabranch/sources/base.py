@@ -66,7 +66,7 @@ class Piece(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class EpochLimits:
     """How much one epoch may take of a stream, and into how many pieces to cut it."""
 
     files: int
@@ -87,7 +87,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Sample:
+class StreamSample:
     """Some rows of a stream, for estimates before anything has run."""
 
     rows: pl.DataFrame
@@ -114,7 +114,7 @@ class ReadContext:
 class Reader(Protocol):
     """A source opened by one run: the driver's side of a stream."""
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         """The next input, or None if there is none at the moment."""
 
     def finished(self) -> bool:
@@ -134,7 +134,7 @@ class Source(Protocol):
     def schema(self) -> pl.Schema:
         """The columns of the stream."""
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
+    def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """About so many rows of what will come, without taking them; None if that cannot be had."""
 
     def open(self, context: ReadContext) -> Reader:

@@ -13,7 +13,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
-from anabranch.sources.base import Limits, Offer, ReadContext
+from anabranch.sources.base import EpochLimits, Offer, ReadContext
 from anabranch.sources.listing import ListedFile, missing
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.store import read_sealed, write_sealed
@@ -77,7 +77,7 @@ class FileReader:
         self._waits_for = absent
         return files
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         listed = self._frozen if self._frozen is not None else self._list()
         waiting = [file for file in listed if self._seen.isdisjoint(file.names)]
         pieces: list[FilePiece] = []

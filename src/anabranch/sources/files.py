@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, ReadContext, Sample
+from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
 from anabranch.sources.listing import ListedFile, hidden_part, is_pattern, list_files, shown
@@ -45,7 +45,7 @@ class FileSource:
     order: str = "time"
     """By what files that wait are taken: the time of their last change, or their name."""
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
+    def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
         _, files = self.listed()
         first: dict[str, ListedFile] = {}
@@ -73,7 +73,7 @@ class FileSource:
         waiting = sum(file.size for file in files[: limits.files])
         per_epoch = counted * min(waiting, limits.bytes) / max(1, read)
         named = pl.Series(lanes) if self.lanes else None
-        return Sample(pl.concat(taken), min(per_epoch, limits.rows), named)
+        return StreamSample(pl.concat(taken), min(per_epoch, limits.rows), named)
 
     def open(self, context: ReadContext) -> FileReader:
         return FileReader(self, context)

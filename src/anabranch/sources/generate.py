@@ -150,9 +150,9 @@ def _calls(generator: Generator, row: Ints, time: Ints, keys: Ints, draws: Words
     # Lomax of shape 1: half the calls end within 21 seconds, one in 700 is cut off after 4 hours.
     unit = ((draws[1] >> 32) + 1) * 2.0**-32
     duration = np.minimum(20.0 / unit - 19.0, 14_400.0).astype(np.int64)
-    home = (_mix(keys.view(np.uint64)) % 50).view(np.int64)
+    usual = (_mix(keys.view(np.uint64)) % 50).view(np.int64)
     away = (draws[2] & 7) == 0
-    district = np.where(away, _below(draws[2] >> 8, 16, 50), home)
+    district = np.where(away, _below(draws[2] >> 8, 16, 50), usual)
     return {
         "caller": keys + 600_000_000,
         "callee": callee + 600_000_000,

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, Offer, ReadContext, Reading, Sample
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reading, StreamSample
 from anabranch.sources.generate import Generator
 
 
@@ -54,10 +54,10 @@ class GeneratorSource:
     def schema(self) -> pl.Schema:
         return self.generator.schema()
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
+    def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         count = rows if self.total is None else min(rows, self.total)
         per_epoch = min(self.rows_per_epoch, limits.rows, self.total or limits.rows)
-        return Sample(self.generator.rows(0, count), per_epoch) if count else None
+        return StreamSample(self.generator.rows(0, count), per_epoch) if count else None
 
     def open(self, context: ReadContext) -> GeneratorReader:
         if context.available_now and self.total is None:
@@ -83,7 +83,7 @@ class GeneratorReader:
     """How many rows were made before this run, which began at this time of the clock:"""
     began: float
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         source = self.source
         count = min(source.rows_per_epoch, limits.rows)
         if source.rate is not None:

@@ -26,7 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from anabranch.errors import SettingsError, SourceError, StateError
-from anabranch.sources.base import Limits, Offer, ReadContext, Sample
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, StreamSample
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.checksum import Summing
 from anabranch.state.folders import make_file, make_folder, sync
@@ -57,7 +57,7 @@ class DataFrameSource:
         self.schema = empty.schema
         self.private = private
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
+    def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         return None  # a streaming DataFrame gives its rows only to the query that consumes them
 
     def open(self, context: ReadContext) -> DataFrameReader:
@@ -138,7 +138,7 @@ class DataFrameReader:
             # Spark takes the batch for done once this returns, and will not bring it again
             sync(self._folder)
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         self._raise_failure()
         pieces: list[FilePiece] = []
         rows = 0

@@ -13,7 +13,7 @@ from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.files import FileSink
 from anabranch.sinks.staging import SUFFIX
-from anabranch.spec.place import Part, Place
+from anabranch.spec.place import FilePlace, PartPlace
 
 Kinds = Mapping[str, tuple[type, ...]]
 
@@ -42,12 +42,12 @@ def stream_kinds(generated: bool) -> Kinds:
     return {**STREAM, **(GENERATOR if generated else FILES)}
 
 
-def values(parts: Mapping[str, Part], kinds: Kinds) -> dict[str, Any]:
+def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
     """The plain values of options, each of a type that it may have."""
     return {key: part.value(*kinds[key]) for key, part in parts.items()}
 
 
-def stream_options(place: Place, parts: Mapping[str, Part]) -> dict[str, Any]:
+def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
     generated = "generator" in parts
     options = values(parts, stream_kinds(generated))
@@ -66,13 +66,13 @@ def stream_options(place: Place, parts: Mapping[str, Part]) -> dict[str, Any]:
     return options
 
 
-def check_query(place: Place, query: str, known: Collection[str]) -> None:
+def check_query(place: FilePlace, query: str, known: Collection[str]) -> None:
     """A sink must be that of a query."""
     if query not in known:
         raise place.error(f"there is no query '{query}'.{suggest(query, known)}")
 
 
-def file_sink(path: Part, format: Part | None = None) -> FileSink:
+def file_sink(path: PartPlace, format: PartPlace | None = None) -> FileSink:
     """A result folder."""
     folder, ending = path.text(), format.text() if format else "parquet"
     if "://" in folder:
@@ -82,7 +82,7 @@ def file_sink(path: Part, format: Part | None = None) -> FileSink:
     return FileSink(Path(folder).absolute(), ending)
 
 
-def settings_of(parts: Mapping[str, Part]) -> Settings:
+def settings_of(parts: Mapping[str, PartPlace]) -> Settings:
     """The settings, of which each is tried alone so that a fault has the place of its own."""
     found = {
         key: part.value(int, float, bool, str, type(None))

@@ -12,12 +12,12 @@ import yaml
 from anabranch.errors import SettingsError, suggest
 from anabranch.settings import read_settings
 from anabranch.spec.options import RUN, SETTINGS, settings_of, values
-from anabranch.spec.place import Part
+from anabranch.spec.place import PartPlace
 from anabranch.spec.spec import Spec
 
 
 @dataclass(frozen=True)
-class Given(Part):
+class Given(PartPlace):
     """A value of the command line."""
 
     name: str
@@ -36,7 +36,7 @@ class Given(Part):
 
 def override(spec: Spec, assignments: Sequence[str], given: Mapping[str, str | None]) -> Spec:
     """The specification with `name=value` texts for settings and the run, and what is `given` for the run."""
-    parts: dict[str, Part] = {}
+    parts: dict[str, PartPlace] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:

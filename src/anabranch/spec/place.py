@@ -20,7 +20,7 @@ _KINDS: dict[type, str] = {
 }  # fmt: skip
 
 
-class Place(ABC):
+class FilePlace(ABC):
     """A place in a file; as text it begins with `FILE, line N`."""
 
     file: str
@@ -42,7 +42,7 @@ class Place(ABC):
             raise type(error)(f"{self}: {error}") from error
 
 
-class Part(Place):
+class PartPlace(FilePlace):
     """A value of the file."""
 
     @abstractmethod

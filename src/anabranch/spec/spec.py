@@ -16,13 +16,13 @@ from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, p
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.files import FileSink
-from anabranch.spec.place import Place
+from anabranch.spec.place import FilePlace
 
 
 class Need(Protocol):
     """Sees to it that what a query reads is registered before it."""
 
-    def __call__(self, name: str, place: Place | None = None) -> None:
+    def __call__(self, name: str, place: FilePlace | None = None) -> None:
         """With a place, a name that is neither a stream nor a query is an error there."""
 
 
@@ -30,9 +30,9 @@ class Definition(Protocol):
     """One definition of a file; mostly of one query."""
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> FilePlace: ...
 
-    def names(self) -> Mapping[str, Place]:
+    def names(self) -> Mapping[str, FilePlace]:
         """The queries it defines."""
 
     def define(self, session: Session, need: Need) -> None:
@@ -48,7 +48,7 @@ class Spec:
     sinks: dict[str, FileSink | str]
     settings: Settings
     run: dict[str, Any]
-    places: Mapping[str, Place]
+    places: Mapping[str, FilePlace]
 
     def session(self, in_process: bool = False, ui: bool = False) -> Session:
         """A session with the streams and queries of the file, on Spark or in this process."""
@@ -96,7 +96,9 @@ class Spec:
             return session.start(sinks=self.sinks, **options)
 
 
-def query_names(queries: Mapping[str, Definition], streams: Mapping[str, Place]) -> dict[str, str]:
+def query_names(
+    queries: Mapping[str, Definition], streams: Mapping[str, FilePlace]
+) -> dict[str, str]:
     """Every query with the key of its definition; a name stands for one thing only."""
     names: dict[str, str] = {}
     for key, definition in queries.items():
@@ -134,7 +136,7 @@ class _Registrar:
         for key in self._queries:
             self._register(key)
 
-    def _need(self, name: str, place: Place | None = None) -> None:
+    def _need(self, name: str, place: FilePlace | None = None) -> None:
         if name in self._names:
             self._register(self._names[name])
         elif place is not None and name not in self._streams:

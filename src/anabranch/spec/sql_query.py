@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from anabranch.errors import LanguageError
 from anabranch.language.sql.dialect import PlacedError
 from anabranch.session import Session
-from anabranch.spec.place import Place
+from anabranch.spec.place import FilePlace
 from anabranch.spec.spec import Need, tables_of
 from anabranch.spec.sql_tokens import Spot
 
@@ -22,7 +22,7 @@ class SqlQuery:
     start: Spot
     place: Spot
 
-    def names(self) -> dict[str, Place]:
+    def names(self) -> dict[str, FilePlace]:
         return {self.name: self.place}
 
     def define(self, session: Session, need: Need) -> None:

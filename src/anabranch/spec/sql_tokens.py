@@ -15,13 +15,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from anabranch.errors import SettingsError, suggest
 from anabranch.language.sql.dialect import StatementDialect
-from anabranch.spec.place import Part, Place
+from anabranch.spec.place import FilePlace, PartPlace
 
 _CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}
 
 
 @dataclass(frozen=True)
-class Spot(Place):
+class Spot(FilePlace):
     """A character of a SQL file."""
 
     file: str
@@ -35,7 +35,7 @@ class Spot(Place):
 
 
 @dataclass(frozen=True)
-class Value(Part):
+class Value(PartPlace):
     """The value of an option, or what a clause of a statement stands for."""
 
     file: str

@@ -13,11 +13,11 @@ from typing import Any
 import yaml
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.spec.place import Part, kind_of, read_text
+from anabranch.spec.place import PartPlace, kind_of, read_text
 
 
 @dataclass(frozen=True)
-class Entry(Part):
+class Entry(PartPlace):
     """A value of the file, with the keys that lead to it."""
 
     file: str

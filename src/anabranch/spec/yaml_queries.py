@@ -19,7 +19,7 @@ from anabranch.language.sql.aggregate import read_aggregate
 from anabranch.language.sql.expression import read_expression, read_named
 from anabranch.language.window_key import WindowKey
 from anabranch.session import Session
-from anabranch.spec.place import Place
+from anabranch.spec.place import FilePlace
 from anabranch.spec.spec import Need, tables_of
 from anabranch.spec.yaml_document import Entry
 
@@ -43,7 +43,7 @@ class YamlQuery:
     name: str
     place: Entry
 
-    def names(self) -> dict[str, Place]:
+    def names(self) -> dict[str, FilePlace]:
         fields = _clauses(self.place)
         return _branches(fields["case"]) if "case" in fields else {self.name: self.place}
 
@@ -190,10 +190,10 @@ def _expression(entry: Entry, query: Query) -> Expression:
     return read_expression(entry.text(), query.node.schema, str(entry))
 
 
-def _branches(entry: Entry) -> dict[str, Place]:
+def _branches(entry: Entry) -> dict[str, FilePlace]:
     parts = entry.fields(("of", "branches", "rest"), CASE)
     branches = _required(entry, parts, "branches")
-    found: dict[str, Place] = {**branches.fields(None, "{short: duration < 60}")}
+    found: dict[str, FilePlace] = {**branches.fields(None, "{short: duration < 60}")}
     if "rest" in parts:
         found[parts["rest"].text()] = parts["rest"]
     return found

@@ -26,7 +26,7 @@ TRIES = 3
 
 
 @dataclass(frozen=True)
-class Fault:
+class BadFile:
     """A file that is not what was written."""
 
     file: str
@@ -40,10 +40,10 @@ class Verified:
     manifests: int
     files: int
     bytes: int
-    damaged: tuple[Fault, ...]
+    damaged: tuple[BadFile, ...]
 
 
-def kept(place: Place) -> list[tuple[str, Manifest | Fault]]:
+def kept(place: Place) -> list[tuple[str, Manifest | BadFile]]:
     """The manifests that a run can go on from, by the names of their files, oldest first."""
     line = read_line(place)
     if not line:
@@ -57,7 +57,7 @@ def kept(place: Place) -> list[tuple[str, Manifest | Fault]]:
     return [
         (one.name, one.manifest)
         if isinstance(one.manifest, Manifest)
-        else (one.name, Fault(one.name, str(one.manifest)))
+        else (one.name, BadFile(one.name, str(one.manifest)))
         for one in line
         # Those before it are there only for what builds on them
         if not isinstance(one.manifest, Manifest) or one.manifest.serial >= oldest
@@ -80,7 +80,7 @@ def chosen(place: Place, epoch: int | None) -> Manifest:
 def verify(place: Place) -> Verified:
     """Reads every byte that the kept manifests name, and compares the checksums."""
     entries = kept(place)
-    damaged = [one for _, one in entries if isinstance(one, Fault)]
+    damaged = [one for _, one in entries if isinstance(one, BadFile)]
     looked_at: dict[str, int] = {}
     for manifest in (one for _, one in entries if isinstance(one, Manifest)):
         for file, checksum in _named(manifest):
@@ -92,7 +92,7 @@ def verify(place: Place) -> Verified:
                 check_file(path, checksum)
                 looked_at[file] = path.stat().st_size
             except (OSError, Damaged) as error:
-                damaged.append(Fault(file, str(error)))
+                damaged.append(BadFile(file, str(error)))
     return Verified(len(entries), len(looked_at), sum(looked_at.values()), tuple(damaged))
 
 

@@ -38,10 +38,10 @@ from anabranch.testing.disturbances import (
     rebalance,
 )
 from anabranch.testing.faults import Schedule, random_schedule
-from anabranch.testing.intruders import SPELLINGS, Moment, Rival
+from anabranch.testing.intruders import SPELLINGS, EpochStep, Rival
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.joins import draw_join_case
-from anabranch.testing.processes import Lost, spread
+from anabranch.testing.processes import LostItem, spread
 from anabranch.testing.quiet import draw_quiet
 from anabranch.testing.stage import ROW_SECONDS, Outage, SessionMaker, Stage
 from anabranch.testing.trial import STEPS, Leg, Outcome, Trial, check, draw_trial
@@ -191,8 +191,8 @@ def _silences(chooser: Chooser, epochs: int) -> Mapping[int, int]:
     return {chooser.integer(0, epochs): chooser.integer(1, 3) for _ in range(3)}
 
 
-def _moment(chooser: Chooser, epochs: int) -> Moment:
-    return Moment(chooser.integer(0, epochs - 1), chooser.choice(STEPS))
+def _moment(chooser: Chooser, epochs: int) -> EpochStep:
+    return EpochStep(chooser.integer(0, epochs - 1), chooser.choice(STEPS))
 
 
 def _rival(chooser: Chooser, epochs: int, folders: bool, letters: bool) -> Rival:
@@ -245,7 +245,7 @@ def run_seeds(
 def _apart(seeds: Iterable[int], jobs: int) -> Iterator[SeedReport]:
     """The seeds in processes of their own, so that all cores are used."""
     for seed, report in spread(run_seed, seeds, jobs, LONGEST):
-        if isinstance(report, Lost):
+        if isinstance(report, LostItem):
             yield SeedReport(seed, 0.0, Counter(), Counter(), f"Chaos seed {seed}: {report.what}.")
         else:
             yield report

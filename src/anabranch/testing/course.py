@@ -22,9 +22,9 @@ from anabranch.state.place import RemotePlace, place
 from anabranch.state.store import read_latest
 from anabranch.testing.cases import Case
 from anabranch.testing.corruption import corrupt
-from anabranch.testing.intruders import Beside, Moment, must_be_refused, spelled
+from anabranch.testing.intruders import Beside, EpochStep, must_be_refused, spelled
 from anabranch.testing.legs import Leg, Outcome, Scene, Trial
-from anabranch.testing.quiet import QuietSource, Rounds
+from anabranch.testing.quiet import FrameCount, QuietSource
 from anabranch.testing.stage import SessionMaker, on_stage
 from anabranch.testing.witness import Results, Witness, late_letters
 
@@ -84,7 +84,7 @@ class Course:
         """A session with the streams and queries of the case."""
         session = self._make(sites, self.settings)
         on_late = "dead-letter" if self.trial.letters else "count"
-        rounds: dict[str, Rounds] = {}
+        rounds: dict[str, FrameCount] = {}
         for name, frames in self.case.frames.items():
             source = QuietSource(
                 frames, rounds=rounds, quiet=self.trial.quiet.get(name, frozenset()),
@@ -130,7 +130,7 @@ class Course:
 
     def visited(self, session: Session, step: str, epoch: int) -> bool:
         """Lets others come at a step of a run of this session; whether one has taken over from it."""
-        here, trial = Moment(epoch, step), self.trial
+        here, trial = EpochStep(epoch, step), self.trial
         if self._beside:
             self._beside.step()
         elif trial.beside == here:
@@ -139,7 +139,7 @@ class Course:
             self.outcome.beside = sinks
             self.outcome.fired["second run of a session"] += 1
         rival = self._rival
-        if rival is None or Moment(rival.epoch, rival.step) != here:
+        if rival is None or EpochStep(rival.epoch, rival.step) != here:
             return False
         self._rival = None
         if rival.epochs is None:

@@ -21,7 +21,7 @@ SPELLINGS = ("again", "uri", "link", "dots")
 
 
 @dataclass(frozen=True)
-class Moment:
+class EpochStep:
     """A step of an epoch of the run that was there first."""
 
     epoch: int
@@ -29,7 +29,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Rival(Moment):
+class Rival(EpochStep):
     """A second driver, which names the checkpoint in its own way.
 
     It is refused, unless the lock has been deleted: then it takes over for some epochs, and the first one

@@ -14,7 +14,7 @@ from anabranch.engine.epoch import Burden
 from anabranch.engine.run import Run
 from anabranch.sinks.driver import MemorySink
 from anabranch.state.manifest import Manifest
-from anabranch.testing.intruders import Moment, Rival
+from anabranch.testing.intruders import EpochStep, Rival
 from anabranch.testing.stage import Stage
 from anabranch.testing.witness import Results
 
@@ -76,7 +76,7 @@ class Trial:
     """The frames of streams, all of them empty, in whose epochs they offer nothing."""
     silences: Mapping[int, int] = field(default_factory=dict)
     """How often all streams offer nothing before a frame."""
-    beside: Moment | None = None
+    beside: EpochStep | None = None
     """When a second run of the same session begins."""
     rival: Rival | None = None
     """When a second driver comes to the checkpoint."""

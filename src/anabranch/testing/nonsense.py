@@ -25,7 +25,7 @@ from anabranch.language.sql.read import read_query
 from anabranch.session import Session
 from anabranch.settings import Settings, read_settings
 from anabranch.spec import read_spec
-from anabranch.testing.processes import Lost, spread
+from anabranch.testing.processes import LostItem, spread
 
 MOST_SECONDS = 2.0
 """A case may take so much time of the processor."""
@@ -100,7 +100,7 @@ def run_nonsense(
     report = NonsenseReport()
     alone = ((group, run_group(group)) for group in groups)
     for group, faults in alone if jobs == 1 else spread(run_group, groups, jobs, LONGEST):
-        if isinstance(faults, Lost):
+        if isinstance(faults, LostItem):
             problem = f"one of the cases {group[0]} to {group[-1]}: {faults.what}"
             faults = [{"case": group[0], "kind": "process", "problem": problem}]
         report.failed += faults

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostItem:
     """What is left of an item whose process did not come to an end with it."""
 
     what: str
@@ -43,7 +43,7 @@ class _Worker(Generic[Item]):
 
 def spread(
     work: Callable[[Item], Result], items: Iterable[Item], jobs: int, longest: float
-) -> Iterator[tuple[Item, Result | Lost]]:
+) -> Iterator[tuple[Item, Result | LostItem]]:
     """Each item with what `work` makes of it, as they are ready; `longest` is in seconds.
 
     `work` is a function of a module: the processes import it.
@@ -67,10 +67,10 @@ def spread(
                     try:
                         yield at, worker.pipe.recv()
                     except EOFError:
-                        yield at, Lost("the process died")
+                        yield at, LostItem("the process died")
                         worker = workers[place] = _again(work, worker)
                 elif time.monotonic() - worker.since > longest:
-                    yield at, Lost(f"no end after {longest:.0f} s")
+                    yield at, LostItem(f"no end after {longest:.0f} s")
                     worker = workers[place] = _again(work, worker)
                 else:
                     continue

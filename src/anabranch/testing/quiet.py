@@ -3,9 +3,9 @@
 Frame k of every stream still belongs to the same epoch, so the oracle need not know: to it, a quiet stream
 has an empty frame there.
 
->>> rounds, frames = Rounds({0: 1}), [pl.DataFrame({"time": [1]})] * 2
+>>> rounds, frames = FrameCount({0: 1}), [pl.DataFrame({"time": [1]})] * 2
 >>> loud, quiet = QuietReader(frames, 0, rounds), QuietReader(frames, 0, rounds, frozenset([0]))
->>> limits = Limits(1, 1, 1, pieces=1)
+>>> limits = EpochLimits(1, 1, 1, pieces=1)
 >>> [loud.poll(limits, 0), quiet.poll(limits, 0)]                 # all are silent once
 [None, None]
 >>> loud.poll(limits, 0).offset, quiet.poll(limits, 0)
@@ -24,14 +24,14 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.sources.base import Limits, Offer, ReadContext
+from anabranch.sources.base import EpochLimits, Offer, ReadContext
 from anabranch.testing.cases import Case
 from anabranch.testing.chooser import Chooser
 from anabranch.testing.sources import EpochReader, EpochSource
 
 
 @dataclass
-class Rounds:
+class FrameCount:
     """How many frames the streams of a run have been through: that of the one that has come furthest."""
 
     silences: Mapping[int, int] = field(default_factory=dict)
@@ -51,13 +51,13 @@ class QuietSource(EpochSource):
     run has rounds of its own, told by its checkpoint.
     """
 
-    rounds: dict[str, Rounds] = field(default_factory=dict)
+    rounds: dict[str, FrameCount] = field(default_factory=dict)
     quiet: frozenset[int] = frozenset()
     silences: Mapping[int, int] = field(default_factory=dict)
     fired: Counter[str] = field(default_factory=Counter)
 
     def open(self, context: ReadContext) -> QuietReader:
-        rounds = self.rounds.setdefault(str(context.place), Rounds(self.silences, self.fired))
+        rounds = self.rounds.setdefault(str(context.place), FrameCount(self.silences, self.fired))
         rounds.reach(int(context.offset or 0))
         return QuietReader(self.frames, rounds.done, rounds, self.quiet)
 
@@ -66,11 +66,11 @@ class QuietSource(EpochSource):
 class QuietReader(EpochReader):
     """What one run has taken of it."""
 
-    rounds: Rounds = field(default_factory=Rounds)
+    rounds: FrameCount = field(default_factory=FrameCount)
     quiet: frozenset[int] = frozenset()
     _polls: int = 0
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         if self.finished():
             return None
         self._polls += 1

@@ -2,7 +2,7 @@
 
 >>> import polars as pl
 >>> source = EpochSource([pl.DataFrame({"time": [1, 2]}), pl.DataFrame({"time": [3]})])
->>> EpochReader(source.frames).poll(Limits(1, 1, 1, pieces=2), ordinal=0).offset
+>>> EpochReader(source.frames).poll(EpochLimits(1, 1, 1, pieces=2), ordinal=0).offset
 1
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import SourceError
-from anabranch.sources.base import Limits, Offer, ReadContext, Reader, Reading, Sample
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Reading, StreamSample
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +58,9 @@ class EpochSource:
                     f"expected those of frame 0: {dict(self.schema)}."
                 )
 
-    def sample(self, rows: int, limits: Limits) -> Sample | None:
+    def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         filled = next((frame for frame in self.frames if frame.height), None)
-        return None if filled is None else Sample(filled.head(rows), filled.height)
+        return None if filled is None else StreamSample(filled.head(rows), filled.height)
 
     def open(self, context: ReadContext) -> Reader:
         return EpochReader(self.frames, int(context.offset or 0))
@@ -76,7 +76,7 @@ class EpochReader:
     frames: Sequence[pl.DataFrame]
     taken: int = 0
 
-    def poll(self, limits: Limits, ordinal: int) -> Offer | None:
+    def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         if self.taken >= len(self.frames):
             return None
         rows = self.frames[self.taken]

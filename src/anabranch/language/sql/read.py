@@ -33,7 +33,7 @@ from anabranch.language.sql.expression import translate
 from anabranch.language.sql.from_clause import From
 from anabranch.language.sql.join_scope import conjuncts
 from anabranch.language.sql.refuse import refuse_clauses, refused_statement
-from anabranch.language.sql.select import Select
+from anabranch.language.sql.select import SelectReader
 
 BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 
@@ -114,7 +114,7 @@ class _Reader:
                 rest = all_of([translate(part, scope) for part in source.where])
                 query = query if rest is None else query.where(rest)
         with scope.placed(tree.args.get("group") or tree):
-            return Select(tree, query, scope, self.emit).finish()
+            return SelectReader(tree, query, scope, self.emit).finish()
 
     def _check_where(self, where: exp.Expr) -> None:
         for found in aggregates_in(where):

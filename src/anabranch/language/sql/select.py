@@ -40,7 +40,7 @@ _SETS = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSe
 
 
 @dataclass
-class Select:
+class SelectReader:
     """One SELECT over its inputs: plain, grouped, or with histories."""
 
     tree: exp.Select

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.partitioning.choice import Part
+from anabranch.partitioning.choice import ComponentChoice
 from anabranch.partitioning.cost import comes_so
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible
@@ -47,7 +47,7 @@ def push_suited(draft: Draft, aims: Aims) -> Draft:
     return draft
 
 
-def _part_for(need: NodeNeed, aims: Aims) -> Part | None:
+def _part_for(need: NodeNeed, aims: Aims) -> ComponentChoice | None:
     """The part of the choice that suits the need."""
     for part in aims.choice.parts if aims.choice else ():
         if need.terms_by_stream.keys() <= set(part.streams):
@@ -55,7 +55,7 @@ def _part_for(need: NodeNeed, aims: Aims) -> Part | None:
     return None
 
 
-def _comes_so(part: Part, chosen: PartitioningSet, given: PartitioningSet) -> bool:
+def _comes_so(part: ComponentChoice, chosen: PartitioningSet, given: PartitioningSet) -> bool:
     """Whether the one stream comes partitioned as chosen.
 
     Lanes of several streams have nothing to do with each other, even if their sets look alike.

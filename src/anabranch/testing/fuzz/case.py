@@ -8,12 +8,12 @@ from anabranch.testing.fuzz.draw import Draw
 from anabranch.testing.fuzz.grouped import grouped
 from anabranch.testing.fuzz.joined import joined, within_rows
 from anabranch.testing.fuzz.plain import history, plain, union
-from anabranch.testing.fuzz.relation import Maker, Relation, Time
+from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time
 from anabranch.testing.fuzz.world import World
 
 
 @dataclass(frozen=True)
-class Case:
+class FuzzCase:
     """A query in both dialects."""
 
     seed: int
@@ -34,23 +34,23 @@ class Case:
         return [*(name for name, _ in self.views), self.name]
 
 
-def draw_case(seed: int, world: World) -> Case:
+def draw_case(seed: int, world: World) -> FuzzCase:
     """The case of a seed, the same each time."""
     draw = Draw(f"case {seed}")
     streams = [
         Relation(one.name, one.name, one.columns, Time("t", one.stamps), arrival=True)
         for one in world.inputs
     ]
-    maker = Maker(draw, streams, seed, world.stamps)
+    maker = CaseMaker(draw, streams, seed, world.stamps)
     relation = _statement(maker, draw.pick((1, 1, 2, 2, 3)))
     listed = ", ".join(f'"{column.name}"' for column in relation.columns)
     duck = f"SELECT {listed} FROM ({relation.duck})"
     views = tuple((view.name, view.text) for view in relation.views if view.beside)
     update = relation.keys if draw.chance(0.3) else ()
-    return Case(seed, views, relation.text, duck, update)
+    return FuzzCase(seed, views, relation.text, duck, update)
 
 
-def _statement(maker: Maker, depth: int) -> Relation:
+def _statement(maker: CaseMaker, depth: int) -> Relation:
     """A SELECT over streams or, at greater depth, over other SELECTs."""
     draw = maker.draw
     match draw.randrange(10):
@@ -69,7 +69,7 @@ def _statement(maker: Maker, depth: int) -> Relation:
     return history(maker, source)
 
 
-def _source(maker: Maker, depth: int) -> Relation:
+def _source(maker: CaseMaker, depth: int) -> Relation:
     """Something to read: a stream, a sub-query, a query of its own."""
     draw = maker.draw
     if depth <= 1:
@@ -80,7 +80,7 @@ def _source(maker: Maker, depth: int) -> Relation:
     return replace(relation.known_as(maker.view(), beside=draw.chance(0.7)), keys=())
 
 
-def _timed(maker: Maker, depth: int) -> Relation:
+def _timed(maker: CaseMaker, depth: int) -> Relation:
     """Something to read that still has a time."""
     for _ in range(3):
         relation = _source(maker, depth)
@@ -89,12 +89,12 @@ def _timed(maker: Maker, depth: int) -> Relation:
     return _narrowed(maker) if maker.draw.chance(0.5) else maker.draw.pick(maker.streams)
 
 
-def _narrowed(maker: Maker) -> Relation:
+def _narrowed(maker: CaseMaker) -> Relation:
     """A stream after a SELECT that keeps its time and the order of its rows."""
     return plain(maker, maker.draw.pick(maker.streams), keep_time=True)
 
 
-def _alike(maker: Maker, depth: int, count: int, meeting: bool = False) -> list[Relation]:
+def _alike(maker: CaseMaker, depth: int, count: int, meeting: bool = False) -> list[Relation]:
     """Several relations whose times are told alike; of two that meet, one may have larger units."""
     first = _timed(maker, depth)
     found = [first]

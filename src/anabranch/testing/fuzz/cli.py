@@ -17,7 +17,7 @@ def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> 
             "Fuzz compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
             "or duckdb."
         )
-    from anabranch.testing.fuzz.judge import Outcome
+    from anabranch.testing.fuzz.judge import Judgement
     from anabranch.testing.fuzz.many import fuzz
 
     with live("fuzz", quiet) as steps:
@@ -25,7 +25,7 @@ def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> 
         steps.begin("")
         failed = 0
 
-        def tell(outcome: Outcome) -> None:
+        def tell(outcome: Judgement) -> None:
             nonlocal failed
             if outcome.verdict == "failed":
                 failed += 1

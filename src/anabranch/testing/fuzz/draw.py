@@ -45,7 +45,7 @@ class Both:
 
 
 @dataclass(frozen=True)
-class Column:
+class DrawnColumn:
     """A column of a stream or of a query's results."""
 
     name: str

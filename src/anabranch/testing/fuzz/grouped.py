@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from anabranch.testing.fuzz.draw import Both, Column, Draw
-from anabranch.testing.fuzz.relation import Maker, Relation, Time
+from anabranch.testing.fuzz.draw import Both, Draw, DrawnColumn
+from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time
 from anabranch.testing.fuzz.truths import condition
 from anabranch.testing.fuzz.window import as_time, draw_window, numbered
-from anabranch.testing.fuzz.writer import Writer
+from anabranch.testing.fuzz.writer import ExpressionWriter
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateForm:
     """An aggregate in both dialects; DuckDB's reads `argument` and `filter` under names of their own."""
 
     ours: str
@@ -27,14 +27,16 @@ class Aggregate:
         return self.duck.replace("{a}", f"__a{number}").replace("{f}", f"__f{number}")
 
 
-def grouped(maker: Maker, source: Relation) -> Relation:
+def grouped(maker: CaseMaker, source: Relation) -> Relation:
     """Groups of a relation that has a time."""
     draw, time = maker.draw, source.time
     assert time is not None
     alias = maker.name("g")
-    writer = Writer(draw, source.seen_as(alias, draw.chance(0.5)))
+    writer = ExpressionWriter(draw, source.seen_as(alias, draw.chance(0.5)))
     window = draw_window(draw, time, alias, source.arrival, maker.name("w"))
-    keyed = Writer(draw, [c for c in writer.columns if not c.duck.endswith(f'."{time.column}"')])
+    keyed = ExpressionWriter(
+        draw, [c for c in writer.columns if not c.duck.endswith(f'."{time.column}"')]
+    )
     count = draw.pick((0, 1, 1, 1, 2)) if keyed.columns else 0
     keys = [_key(keyed) for _ in range(count if any(c.exact for c in keyed.columns) else 0)]
     keys = list({key.ours: key for key in keys}.values())
@@ -59,7 +61,7 @@ def grouped(maker: Maker, source: Relation) -> Relation:
 
     # A key has its name in GROUP BY, or is written out in both places
     out = draw.chance(0.4)
-    columns = [Column(name, key.kind, key.tame) for name, key in zip(names, keys, strict=True)]
+    columns = [DrawnColumn(name, key.kind, key.tame) for name, key in zip(names, keys, strict=True)]
     written = [
         (f"{key.ours} AS {name}" if out else name, f'__g{number} AS "{name}"')
         for number, (key, name) in enumerate(zip(keys, names, strict=True))
@@ -73,14 +75,14 @@ def grouped(maker: Maker, source: Relation) -> Relation:
                 f'{as_time(window.start, False)} AS "{window.index}"',
             )
         )
-        columns.append(Column(window.index, "i64"))
+        columns.append(DrawnColumn(window.index, "i64"))
     else:
         for border, value in (("window_start", window.start), ("window_end", window.end)):
             if border == window.time or draw.chance(0.6):
                 name = maker.name(border[7])
                 at_name = name if border == window.time else at_name
                 written.append((f"{border} AS {name}", f'{as_time(value, stamps)} AS "{name}"'))
-                columns.append(Column(name, kind))
+                columns.append(DrawnColumn(name, kind))
     comparable = [Both("COUNT(*)", "count(*)", "i64")]
     for number, one in enumerate(aggregates):
         name = aliases[number]
@@ -92,7 +94,7 @@ def grouped(maker: Maker, source: Relation) -> Relation:
             comparable += [Both(ours, duck, "i64"), Both(name, duck, "i64")]
         written.append((f"{ours} AS {name}", f'{duck} AS "{name}"'))
         # Sums of sums may leave what is exact; counts stay small
-        columns.append(Column(name, one.kind, ours.startswith("COUNT"), one.exact))
+        columns.append(DrawnColumn(name, one.kind, ours.startswith("COUNT"), one.exact))
     draw.shuffle(both := list(zip(written, columns, strict=True)))
     written, columns = [one for one, _ in both], [one for _, one in both]
 
@@ -118,7 +120,7 @@ def grouped(maker: Maker, source: Relation) -> Relation:
     return Relation(ours, duck, tuple(columns), told, views=source.views, keys=keys_of)
 
 
-def _key(writer: Writer) -> Both:
+def _key(writer: ExpressionWriter) -> Both:
     """What to group by: it reads a column, for a constant would be a place in the SELECT list."""
     for _ in range(10 if writer.columns else 0):
         key = writer.any(writer.draw.pick((0, 0, 0, 1, 2)))
@@ -127,7 +129,7 @@ def _key(writer: Writer) -> Both:
     return next(column for column in writer.columns if column.exact)
 
 
-def _aggregate(writer: Writer, number: int, arrival: bool) -> Aggregate:
+def _aggregate(writer: ExpressionWriter, number: int, arrival: bool) -> AggregateForm:
     draw = writer.draw
     filtered = condition(writer, 1) if draw.chance(0.25) else None
     ours_filter = f" FILTER (WHERE {filtered.ours})" if filtered else ""
@@ -141,12 +143,12 @@ def _aggregate(writer: Writer, number: int, arrival: bool) -> Aggregate:
     )
 
 
-def _call(writer: Writer, ordered: bool) -> Aggregate:
+def _call(writer: ExpressionWriter, ordered: bool) -> AggregateForm:
     """An aggregate of some expression; `{filter}` is where DuckDB's FILTER goes."""
     draw = writer.draw
     form = draw.randrange(12 if ordered else 11)
     if form < 2:
-        return Aggregate("COUNT(*)", "count(*){filter}", "i64")
+        return AggregateForm("COUNT(*)", "count(*){filter}", "i64")
     if form in (2, 3):
         value = writer.any(2)
         while not value.exact:
@@ -156,12 +158,12 @@ def _call(writer: Writer, ordered: bool) -> Aggregate:
             1: ("COUNT(DISTINCT {})", "count(DISTINCT {a}){filter}"),
             2: ("APPROX_DISTINCT({})", "count(DISTINCT {a}){filter}"),
         }[draw.randrange(3)]
-        return Aggregate(ours.replace("{}", value.ours), duck, "i64", value.duck)
+        return AggregateForm(ours.replace("{}", value.ours), duck, "i64", value.duck)
     if form in (4, 5):
         family = draw.pick([name for name in writer.families() if name != "truth"] or ["int"])
         value = writer.of(family, draw.randint(0, 2))
         name = draw.pick(("MIN", "MAX"))
-        return Aggregate(
+        return AggregateForm(
             f"{name}({value.ours})", f"{name.lower()}({{a}}){{filter}}", value.kind, value.duck,
             exact=value.exact,
         )  # fmt: skip
@@ -169,7 +171,7 @@ def _call(writer: Writer, ordered: bool) -> Aggregate:
         value = writer.any(1)
         name = draw.pick(("FIRST", "LAST"))
         way = "" if name == "FIRST" else " DESC"
-        return Aggregate(
+        return AggregateForm(
             f"{name}({value.ours})", f"first({{a}} ORDER BY __t{way}, __n{way})", value.kind, value.duck,
             exact=value.exact,
         )  # fmt: skip
@@ -177,7 +179,7 @@ def _call(writer: Writer, ordered: bool) -> Aggregate:
         value = writer.of("int", 1)
         name = draw.pick(("BIT_OR", "BIT_AND", "BIT_XOR", "OR_AGGR", "AND_AGGR", "XOR_AGGR"))
         duck = name.lower() if name.startswith("BIT") else f"bit_{name[:-5].lower()}"
-        return Aggregate(
+        return AggregateForm(
             f"{name}({value.ours})",
             f"{duck}({{a}}){{filter}}",
             "i64",
@@ -192,10 +194,10 @@ def _call(writer: Writer, ordered: bool) -> Aggregate:
         # A sum of floats of 32 bits is one of 64 here
         argument = f"CAST({value.duck} AS DOUBLE)" if value.kind == "f32" else value.duck
         duck = "CAST(sum({a}){filter} AS BIGINT)" if kind == "i64" else "sum({a}){filter}"
-        return Aggregate(f"SUM({value.ours})", duck, kind, argument)
+        return AggregateForm(f"SUM({value.ours})", duck, kind, argument)
     name = draw.pick(("AVG", "MEAN")) if form == 8 else draw.pick(("VAR", "STDDEV", "VARIANCE"))
     duck = {"AVG": "avg", "MEAN": "avg", "STDDEV": "stddev_samp"}.get(name, "var_samp")
-    return Aggregate(
+    return AggregateForm(
         f"{name}({value.ours})",
         f"{duck}({{a}}){{filter}}",
         "f64",
@@ -204,7 +206,7 @@ def _call(writer: Writer, ordered: bool) -> Aggregate:
     )
 
 
-def _tame(writer: Writer, family: str) -> Both:
+def _tame(writer: ExpressionWriter, family: str) -> Both:
     """A small number, whose sums are the same in any order."""
     draw = writer.draw
     value = writer.leaf(family, tame=True)

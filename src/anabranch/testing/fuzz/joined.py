@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from anabranch.testing.fuzz.draw import Both, Column
+from anabranch.testing.fuzz.draw import Both, DrawnColumn
 from anabranch.testing.fuzz.plain import first_told
-from anabranch.testing.fuzz.relation import Maker, Relation, Time, select
+from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time, select
 from anabranch.testing.fuzz.truths import condition
-from anabranch.testing.fuzz.writer import Writer
+from anabranch.testing.fuzz.writer import ExpressionWriter
 
 KINDS = (
     "JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "LEFT SEMI JOIN",
@@ -27,7 +27,7 @@ class _Inputs:
         return [column for alias, one in self.seen.items() for column in one.seen_as(alias)]
 
 
-def joined(maker: Maker, sources: list[Relation]) -> Relation:
+def joined(maker: CaseMaker, sources: list[Relation]) -> Relation:
     """A join of two or three relations that have a time."""
     draw = maker.draw
     aliases = [maker.name("j") for _ in sources]
@@ -60,7 +60,7 @@ def joined(maker: Maker, sources: list[Relation]) -> Relation:
             inputs.certain = [alias]
         elif inner:
             inputs.certain.append(alias)
-    writer = Writer(draw, inputs.columns())
+    writer = ExpressionWriter(draw, inputs.columns())
     if draw.chance(0.3):
         loose.append(condition(writer, 2))
     items, columns, time = _items(maker, writer, inputs)
@@ -71,13 +71,13 @@ def joined(maker: Maker, sources: list[Relation]) -> Relation:
 
 
 def _items(
-    maker: Maker, writer: Writer, inputs: _Inputs
-) -> tuple[list[Both], list[Column], Time | None]:
+    maker: CaseMaker, writer: ExpressionWriter, inputs: _Inputs
+) -> tuple[list[Both], list[DrawnColumn], Time | None]:
     draw = maker.draw
     values = [writer.any(draw.randint(0, 2)) for _ in range(draw.randint(1, 4))]
     names = [maker.name("o") for _ in values]
     items = [value.as_(name) for name, value in zip(names, values, strict=True)]
-    columns = [Column(n, v.kind, v.tame, v.exact) for n, v in zip(names, values, strict=True)]
+    columns = [DrawnColumn(n, v.kind, v.tame, v.exact) for n, v in zip(names, values, strict=True)]
     if not inputs.certain or draw.chance(0.1):
         return items, columns, None
     alias = inputs.certain[0]
@@ -86,29 +86,34 @@ def _items(
     column = next(one for one in inputs.seen[alias].columns if one.name == time.column)
     name = maker.name("t")
     items.append(column.of(alias).as_(name))
-    columns.append(Column(name, column.kind))
+    columns.append(DrawnColumn(name, column.kind))
     return items, columns, Time(first_told(items, column.of(alias), name), time.stamps, time.unit)
 
 
 def _on(
-    maker: Maker, inputs: _Inputs, alias: str, source: Relation, kind: str, strict: bool
+    maker: CaseMaker, inputs: _Inputs, alias: str, source: Relation, kind: str, strict: bool
 ) -> list[Both]:
     """The conditions of one join: equalities, a bound of time, something else at times."""
     draw = maker.draw
     other = draw.pick(inputs.certain)
     conditions = [_bound(maker, (other, inputs.seen[other]), (alias, source))]
     least = 1 if strict or kind not in ("JOIN", "INNER JOIN") else draw.pick((0, 1, 1, 1))
-    writers = Writer(draw, inputs.columns()), Writer(draw, source.seen_as(alias))
+    writers = (
+        ExpressionWriter(draw, inputs.columns()),
+        ExpressionWriter(draw, source.seen_as(alias)),
+    )
     for _ in range(max(least, draw.pick((1, 1, 1, 2))) if least else 0):
         pair = _equality(*writers)
         conditions.append(pair if pair else _keyed(other, alias, inputs.seen[other], source))
     if draw.chance(0.35):
-        conditions.append(condition(Writer(draw, [*inputs.columns(), *source.seen_as(alias)]), 2))
+        conditions.append(
+            condition(ExpressionWriter(draw, [*inputs.columns(), *source.seen_as(alias)]), 2)
+        )
     draw.shuffle(conditions)
     return conditions
 
 
-def _equality(left: Writer, right: Writer) -> Both | None:
+def _equality(left: ExpressionWriter, right: ExpressionWriter) -> Both | None:
     """Equal values of two inputs, told by columns or something computed from one."""
     draw = left.draw
     common = [name for name in left.families() if name in right.families() and name != "float"]
@@ -135,7 +140,7 @@ def _keyed(left: str, right: str, here: Relation, there: Relation) -> Both:
     return Both(f"{left}.{one} = {right}.{other}", f'{left}."{one}" = {right}."{other}"', "truth")
 
 
-def _bound(maker: Maker, left: tuple[str, Relation], right: tuple[str, Relation]) -> Both:
+def _bound(maker: CaseMaker, left: tuple[str, Relation], right: tuple[str, Relation]) -> Both:
     """How far apart in time rows may be that meet."""
     draw = maker.draw
     here, there = left[1].time, right[1].time
@@ -194,12 +199,12 @@ def _all(conditions: list[Both]) -> Both:
     )
 
 
-def within_rows(maker: Maker, left: Relation, right: Relation) -> Relation:
+def within_rows(maker: CaseMaker, left: Relation, right: Relation) -> Relation:
     """A join of each row with the last rows of the other stream, in the order of both."""
     draw = maker.draw
     one, other = maker.name("j"), maker.name("j")
     rows = draw.randint(1, 6)
-    writer = Writer(draw, [*left.seen_as(one), *right.seen_as(other)])
+    writer = ExpressionWriter(draw, [*left.seen_as(one), *right.seen_as(other)])
     rest = condition(writer, 1) if draw.chance(0.5) else Both("", "TRUE", "truth")
     assert left.time
     assert right.time

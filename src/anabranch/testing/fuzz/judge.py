@@ -18,7 +18,7 @@ from anabranch.errors import AnabranchError, RunError
 from anabranch.language.builder import Query
 from anabranch.session import Session
 from anabranch.testing.compare import assert_same_rows
-from anabranch.testing.fuzz.case import Case
+from anabranch.testing.fuzz.case import FuzzCase
 from anabranch.testing.fuzz.duck import answer, connect
 from anabranch.testing.fuzz.world import World
 
@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Judgement:
     """What became of a case; `reason` is what differed, the error, or why it was refused."""
 
     seed: int
@@ -36,9 +36,9 @@ class Outcome:
     reason: str = ""
 
 
-def judge(world: World, cases: Sequence[Case]) -> list[Outcome]:
+def judge(world: World, cases: Sequence[FuzzCase]) -> list[Judgement]:
     """The outcomes of cases that are run together; one that spoils the run of all is judged by itself."""
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, Judgement] = {}
     asked: dict[str, Query] = {}
     with _folder() as folder:
         for stream in world.inputs:
@@ -48,16 +48,18 @@ def judge(world: World, cases: Sequence[Case]) -> list[Outcome]:
             try:
                 asked |= _register(session, case)
             except AnabranchError as error:
-                outcomes[case.seed] = Outcome(case.seed, REFUSED, str(error))
+                outcomes[case.seed] = Judgement(case.seed, REFUSED, str(error))
             except Exception:
-                outcomes[case.seed] = Outcome(case.seed, FAILED, traceback.format_exc())
+                outcomes[case.seed] = Judgement(case.seed, FAILED, traceback.format_exc())
     fitting = [case for case in cases if case.seed not in outcomes]
     if fitting:
         outcomes |= {one.seed: one for one in _together(world, fitting, asked)}
     return [outcomes[case.seed] for case in cases]
 
 
-def _together(world: World, cases: Sequence[Case], asked: Mapping[str, Query]) -> list[Outcome]:
+def _together(
+    world: World, cases: Sequence[FuzzCase], asked: Mapping[str, Query]
+) -> list[Judgement]:
     try:
         results = _run(world, cases, asked)
     except Exception as error:
@@ -65,7 +67,7 @@ def _together(world: World, cases: Sequence[Case], asked: Mapping[str, Query]) -
             return [one for case in cases for one in _together(world, [case], asked)]
         clean = isinstance(error, AnabranchError) and not is_crash(error)
         reason = str(error) if clean else traceback.format_exc()
-        return [Outcome(cases[0].seed, REFUSED if clean else FAILED, reason)]
+        return [Judgement(cases[0].seed, REFUSED if clean else FAILED, reason)]
     connection = connect({stream.name: stream.rows for stream in world.inputs})
     return [_compared(connection, case, results[case.name]) for case in cases]
 
@@ -77,11 +79,13 @@ def is_crash(error: AnabranchError) -> bool:
     ) or ("could not be computed" in str(error))
 
 
-def _compared(connection: duckdb.DuckDBPyConnection, case: Case, got: pl.DataFrame) -> Outcome:
+def _compared(
+    connection: duckdb.DuckDBPyConnection, case: FuzzCase, got: pl.DataFrame
+) -> Judgement:
     try:
         expected = answer(connection, case.duck)
     except duckdb.Error as error:
-        return Outcome(case.seed, FAILED, f"DuckDB cannot answer: {error}")
+        return Judgement(case.seed, FAILED, f"DuckDB cannot answer: {error}")
     try:
         if case.update:
             # A row replaces the one that its group had before; `gone` says that the group has left
@@ -89,8 +93,8 @@ def _compared(connection: duckdb.DuckDBPyConnection, case: Case, got: pl.DataFra
             got = got.filter(~pl.col("gone")).drop("gone") if "gone" in got.columns else got
         assert_same_rows(_plain(got), _plain(expected))
     except AssertionError as error:
-        return Outcome(case.seed, FAILED, str(error))
-    return Outcome(case.seed, PASSED)
+        return Judgement(case.seed, FAILED, str(error))
+    return Judgement(case.seed, PASSED)
 
 
 def _plain(frame: pl.DataFrame) -> pl.DataFrame:
@@ -111,7 +115,7 @@ def _plain(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _run(
-    world: World, cases: Sequence[Case], asked: Mapping[str, Query]
+    world: World, cases: Sequence[FuzzCase], asked: Mapping[str, Query]
 ) -> dict[str, pl.DataFrame]:
     """The rows of each case, from one run or more with the same checkpoint."""
     names = [name for case in cases for name in case.names]
@@ -139,13 +143,13 @@ def _run(
     return {name: pl.concat(frames) for name, frames in parts.items()}
 
 
-def _sink(world: World, folder: Path, case: Case) -> Any:
+def _sink(world: World, folder: Path, case: FuzzCase) -> Any:
     if world.sink == "memory":
         return "memory"
     return {"path": str(folder / "out" / case.name), "format": world.sink}
 
 
-def _read(folder: Path, form: str, case: Case, schema: pl.Schema) -> list[pl.DataFrame]:
+def _read(folder: Path, form: str, case: FuzzCase, schema: pl.Schema) -> list[pl.DataFrame]:
     """The rows in a result folder, epoch by epoch."""
     paths = (folder / "out" / case.name).glob(f"epoch=*/*.{form}")
     by_epoch = sorted(paths, key=lambda path: (int(path.parent.name.partition("=")[2]), path.name))
@@ -165,7 +169,7 @@ def _session(world: World, folder: Path, number: int) -> Session:
     return session
 
 
-def _register(session: Session, case: Case) -> dict[str, Query]:
+def _register(session: Session, case: FuzzCase) -> dict[str, Query]:
     """The queries of a case, read from their texts."""
     asked = {name: session.query(name, text) for name, text in case.views}
     emit = "update" if case.update else None

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.testing.fuzz.case import draw_case
-from anabranch.testing.fuzz.judge import FAILED, PASSED, REFUSED, Outcome, judge
+from anabranch.testing.fuzz.judge import FAILED, PASSED, REFUSED, Judgement, judge
 from anabranch.testing.fuzz.shrink import describe
 from anabranch.testing.fuzz.world import GROUP, draw_world
-from anabranch.testing.processes import Lost, spread
+from anabranch.testing.processes import LostItem, spread
 
 LONGEST = 300.0
 """Seconds after which the cases of a world are taken to hang, planning included."""
@@ -23,10 +23,10 @@ class FuzzReport:
 
     passed: int = 0
     refused: int = 0
-    failed: list[Outcome] = field(default_factory=list)
+    failed: list[Judgement] = field(default_factory=list)
     seconds: float = 0.0
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: Judgement) -> None:
         self.passed += outcome.verdict == PASSED
         self.refused += outcome.verdict == REFUSED
         if outcome.verdict == FAILED:
@@ -42,7 +42,7 @@ class FuzzReport:
         }
 
 
-def run_case(seed: int) -> Outcome:
+def run_case(seed: int) -> Judgement:
     """One case by itself, with a failure told in full."""
     world = draw_world(seed // GROUP)
     case = draw_case(seed, world)
@@ -50,7 +50,7 @@ def run_case(seed: int) -> Outcome:
     return describe(world, [case], outcome)
 
 
-def run_cases(first: int, count: int) -> list[Outcome]:
+def run_cases(first: int, count: int) -> list[Judgement]:
     """Neighbouring cases of one world together, with failures told in full."""
     world = draw_world(first // GROUP)
     cases = [draw_case(seed, world) for seed in range(first, first + count)]
@@ -58,7 +58,7 @@ def run_cases(first: int, count: int) -> list[Outcome]:
 
 
 def fuzz(
-    first: int, cases: int, jobs: int, tell: Callable[[Outcome], None] = lambda outcome: None
+    first: int, cases: int, jobs: int, tell: Callable[[Judgement], None] = lambda outcome: None
 ) -> FuzzReport:
     """Runs the cases from `first` on; `tell` hears of each. With one job everything is in this process."""
     report, began = FuzzReport(), time.monotonic()
@@ -80,27 +80,27 @@ def _groups(first: int, cases: int) -> Iterator[tuple[int, int]]:
         seed += count
 
 
-def _alone(first: int, cases: int) -> Iterator[Outcome]:
+def _alone(first: int, cases: int) -> Iterator[Judgement]:
     for group in _groups(first, cases):
         yield from run_cases(*group)
 
 
-def _spread(first: int, cases: int, jobs: int) -> Iterator[Outcome]:
+def _spread(first: int, cases: int, jobs: int) -> Iterator[Judgement]:
     """The outcomes as they come; a process that hangs or dies is one failure."""
     for group, outcomes in spread(_group, _groups(first, cases), jobs, LONGEST):
-        if isinstance(outcomes, Lost):
+        if isinstance(outcomes, LostItem):
             yield _lost(group, outcomes.what)
         else:
             yield from outcomes
 
 
-def _group(group: tuple[int, int]) -> list[Outcome]:
+def _group(group: tuple[int, int]) -> list[Judgement]:
     return run_cases(*group)
 
 
-def _lost(group: tuple[int, int], what: str) -> Outcome:
+def _lost(group: tuple[int, int], what: str) -> Judgement:
     seed, count = group
-    return Outcome(
+    return Judgement(
         seed, FAILED,
         f"Cases {seed} to {seed + count - 1}: {what}.\nRepeat them: anabranch fuzz --first {seed} "
         f"--cases {count} --jobs 1",

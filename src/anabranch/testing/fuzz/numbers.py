@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anabranch.testing.fuzz.draw import TYPES, Both, Draw
 
 if TYPE_CHECKING:
-    from anabranch.testing.fuzz.writer import Writer
+    from anabranch.testing.fuzz.writer import ExpressionWriter
 
 _EXTREMES = (2**63 - 1, -(2**63) + 1, 2**31, -(2**31), 2**32, 255, -128, 2**53 + 1)
 
@@ -32,7 +32,7 @@ def wide(value: Both) -> str:
     return f"wide({value.duck})"
 
 
-def computed_whole(writer: Writer, depth: int) -> Both:
+def computed_whole(writer: ExpressionWriter, depth: int) -> Both:
     """A whole number of 64 bits from others, from texts, times or floats."""
     draw = writer.draw
     form = draw.randrange(13)
@@ -84,7 +84,7 @@ def computed_whole(writer: Writer, depth: int) -> Both:
     )
 
 
-def _measured(writer: Writer, depth: int) -> Both:
+def _measured(writer: ExpressionWriter, depth: int) -> Both:
     """A whole number that something of another family has."""
     draw = writer.draw
     if writer.known("stamp") and draw.chance(0.4):
@@ -138,7 +138,7 @@ def _measured(writer: Writer, depth: int) -> Both:
     return Both(f"{name}({text.ours})", f"length({text.duck})", "i64")
 
 
-def computed_fraction(writer: Writer, depth: int) -> Both:
+def computed_fraction(writer: ExpressionWriter, depth: int) -> Both:
     """A float from others or from whole numbers."""
     draw = writer.draw
     form = draw.randrange(10)
@@ -195,7 +195,7 @@ def computed_fraction(writer: Writer, depth: int) -> Both:
     )  # fmt: skip
 
 
-def _rounded(writer: Writer, left: Both) -> Both:
+def _rounded(writer: ExpressionWriter, left: Both) -> Both:
     """A float to some digits, or what a division by a power of two leaves of it."""
     draw = writer.draw
     form = draw.randrange(3)
@@ -215,7 +215,7 @@ def _rounded(writer: Writer, left: Both) -> Both:
     return Both(f"({left.ours} % {by}e0)", f"({left.duck} - {whole} * {by}e0)", "f64")
 
 
-def computed_decimal(writer: Writer, depth: int) -> Both:
+def computed_decimal(writer: ExpressionWriter, depth: int) -> Both:
     """A sum, difference or product of decimals."""
     left, right = writer.leaf("decimal"), writer.leaf("decimal")
     sign = writer.draw.pick("+-*")

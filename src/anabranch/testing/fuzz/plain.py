@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from anabranch.testing.fuzz.draw import TYPES, Both, Column
-from anabranch.testing.fuzz.relation import Maker, Relation, Time, select
+from anabranch.testing.fuzz.draw import TYPES, Both, DrawnColumn
+from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time, select
 from anabranch.testing.fuzz.truths import condition
-from anabranch.testing.fuzz.writer import Writer
+from anabranch.testing.fuzz.writer import ExpressionWriter
 
 
-def plain(maker: Maker, source: Relation, keep_time: bool = False) -> Relation:
+def plain(maker: CaseMaker, source: Relation, keep_time: bool = False) -> Relation:
     """SELECT of expressions, or of all columns, with or without WHERE."""
     draw = maker.draw
     alias = maker.name("p")
-    writer = Writer(draw, source.seen_as(alias, draw.chance(0.4)))
+    writer = ExpressionWriter(draw, source.seen_as(alias, draw.chance(0.4)))
     read = source.read_as(alias)
     where = condition(writer, 3) if draw.chance(0.6) else None
     if draw.chance(0.15):
@@ -43,14 +43,14 @@ def plain(maker: Maker, source: Relation, keep_time: bool = False) -> Relation:
 
 
 def _items(
-    maker: Maker, writer: Writer, source: Relation, alias: str, keep_time: bool
-) -> tuple[list[Both], list[Column], Time | None]:
+    maker: CaseMaker, writer: ExpressionWriter, source: Relation, alias: str, keep_time: bool
+) -> tuple[list[Both], list[DrawnColumn], Time | None]:
     """The SELECT list; the ordered attribute stays in most, under its own name or another."""
     draw = maker.draw
     values = [writer.any(draw.randint(0, 3)) for _ in range(draw.randint(1, 5))]
     names = [maker.name("o") for _ in values]
     columns = [
-        Column(name, value.kind, value.tame, value.exact)
+        DrawnColumn(name, value.kind, value.tame, value.exact)
         for name, value in zip(names, values, strict=True)
     ]
     items = [value.as_(name) for name, value in zip(names, values, strict=True)]
@@ -61,7 +61,7 @@ def _items(
     name = draw.pick((time.column, maker.name("t")))
     place = draw.randint(0, len(items))
     items.insert(place, column.of(alias).as_(name))
-    columns.insert(place, Column(name, column.kind, column.tame))
+    columns.insert(place, DrawnColumn(name, column.kind, column.tame))
     return items, columns, Time(first_told(items, column.of(alias), name), time.stamps, time.unit)
 
 
@@ -76,7 +76,7 @@ def first_told(items: list[Both], time: Both, name: str) -> str:
     return told[0].strip('"') if told else name
 
 
-def union(maker: Maker, sources: list[Relation]) -> Relation:
+def union(maker: CaseMaker, sources: list[Relation]) -> Relation:
     """UNION ALL of SELECTs with the same columns."""
     draw = maker.draw
     families = draw.some(("int", "text", "float", "truth"), 3)
@@ -86,7 +86,7 @@ def union(maker: Maker, sources: list[Relation]) -> Relation:
     assert first is not None
     for source in sources:
         alias = maker.name("u")
-        writer = Writer(draw, source.seen_as(alias))
+        writer = ExpressionWriter(draw, source.seen_as(alias))
         assert source.time is not None
         at = Both(f"{alias}.{source.time.column}", f'{alias}."{source.time.column}"', "")
         if not first.stamps:
@@ -106,8 +106,8 @@ def union(maker: Maker, sources: list[Relation]) -> Relation:
         where = condition(writer, 2) if draw.chance(0.4) else None
         read = source.read_as(alias)
         parts.append(select(items, read, where))
-    columns = [Column("t", "stamp" if first.stamps else "i64")]
-    columns += [Column(f"c{n}", kinds[one], tame=False) for n, one in enumerate(families)]
+    columns = [DrawnColumn("t", "stamp" if first.stamps else "i64")]
+    columns += [DrawnColumn(f"c{n}", kinds[one], tame=False) for n, one in enumerate(families)]
     views = tuple(dict.fromkeys(view for source in sources for view in source.views))
     return Relation(
         " UNION ALL ".join(part.ours for part in parts), " UNION ALL ".join(part.duck for part in parts),
@@ -115,13 +115,13 @@ def union(maker: Maker, sources: list[Relation]) -> Relation:
     )  # fmt: skip
 
 
-def history(maker: Maker, source: Relation) -> Relation:
+def history(maker: CaseMaker, source: Relation) -> Relation:
     """Aggregates over the last rows of a group, at every row: OVER (… ROWS n PRECEDING)."""
     draw, time = maker.draw, source.time
     assert time is not None
     assert source.arrival
     alias = maker.name("h")
-    writer = Writer(draw, source.seen_as(alias))
+    writer = ExpressionWriter(draw, source.seen_as(alias))
     keys = [writer.leaf(draw.pick(writer.families())) for _ in range(draw.randint(0, 2))]
     rows = draw.randint(0, 6)
     at = f"{alias}.{time.column}"
@@ -132,7 +132,7 @@ def history(maker: Maker, source: Relation) -> Relation:
         f'OVER ({duck_by}ORDER BY {alias}."{time.column}", {alias}.__n ROWS {rows} PRECEDING)'
     )
     items = [Both(at, f'{alias}."{time.column}"', "").as_("t")]
-    columns = [Column("t", "stamp" if time.stamps else "i64")]
+    columns = [DrawnColumn("t", "stamp" if time.stamps else "i64")]
     for number in range(draw.randint(1, 3)):
         name, family = draw.pick(
             (
@@ -154,7 +154,7 @@ def history(maker: Maker, source: Relation) -> Relation:
                 "",
             ).as_(f"h{number}")
         )
-        columns.append(Column(f"h{number}", kind, tame=False))
+        columns.append(DrawnColumn(f"h{number}", kind, tame=False))
     where = condition(writer, 1) if draw.chance(0.3) else None
     read = source.read_as(alias)
     both = select(items, read, where)

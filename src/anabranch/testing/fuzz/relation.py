@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.testing.fuzz.draw import Both, Column, Draw
+from anabranch.testing.fuzz.draw import Both, Draw, DrawnColumn
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Time:
 
 
 @dataclass(frozen=True)
-class View:
+class ReadQuery:
     """A query that another one reads by name: registered before it, or a part of its text by WITH."""
 
     name: str
@@ -34,11 +34,11 @@ class Relation:
     """A SELECT, or the name of a stream or query."""
     duck: str
     """A SELECT or the name of a table."""
-    columns: tuple[Column, ...]
+    columns: tuple[DrawnColumn, ...]
     time: Time | None
     arrival: bool = False
     """Whether DuckDB's rows have `__n`, the order in which they came."""
-    views: tuple[View, ...] = ()
+    views: tuple[ReadQuery, ...] = ()
     """Queries that this one reads by name."""
     keys: tuple[str, ...] = ()
     """Columns that tell a group of an aggregate, if it can be told on update."""
@@ -54,9 +54,9 @@ class Relation:
     def known_as(self, name: str, beside: bool) -> Relation:
         """The same rows as a query of that name, which other queries read."""
         if not beside:
-            return replace(self, ours=name, views=(*self.views, View(name, self.ours, False)))
+            return replace(self, ours=name, views=(*self.views, ReadQuery(name, self.ours, False)))
         kept = tuple(view for view in self.views if view.beside)
-        return replace(self, ours=name, views=(*kept, View(name, self.text, True)))
+        return replace(self, ours=name, views=(*kept, ReadQuery(name, self.text, True)))
 
     @property
     def text(self) -> str:
@@ -86,7 +86,7 @@ def select(items: Sequence[Both], read: Both, where: Both | None) -> Both:
 
 
 @dataclass
-class Maker:
+class CaseMaker:
     """What is at hand while a case is drawn."""
 
     draw: Draw

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from anabranch.testing.fuzz.case import Case
-from anabranch.testing.fuzz.judge import FAILED, Outcome, judge
-from anabranch.testing.fuzz.world import Input, World
+from anabranch.testing.fuzz.case import FuzzCase
+from anabranch.testing.fuzz.judge import FAILED, Judgement, judge
+from anabranch.testing.fuzz.world import DrawnStream, World
 
 TRIES = 60
 """Smaller worlds tried for one failure: each costs a run."""
 
 
-def describe(world: World, cases: Sequence[Case], outcome: Outcome) -> Outcome:
+def describe(world: World, cases: Sequence[FuzzCase], outcome: Judgement) -> Judgement:
     """The outcome of one of the cases; a failure with its texts and a small world that shows it."""
     if outcome.verdict != FAILED:
         return outcome
@@ -33,15 +33,15 @@ def describe(world: World, cases: Sequence[Case], outcome: Outcome) -> Outcome:
     return replace(outcome, reason="\n".join(lines))
 
 
-def _fails(world: World, cases: Sequence[Case], case: Case) -> Outcome | None:
+def _fails(world: World, cases: Sequence[FuzzCase], case: FuzzCase) -> Judgement | None:
     """The outcome of the case if it fails in this world."""
     found = next(one for one in judge(world, cases) if one.seed == case.seed)
     return found if found.verdict == FAILED else None
 
 
 def _smaller(
-    world: World, cases: Sequence[Case], case: Case, outcome: Outcome
-) -> tuple[World, Outcome]:
+    world: World, cases: Sequence[FuzzCase], case: FuzzCase, outcome: Judgement
+) -> tuple[World, Judgement]:
     tries = TRIES
     again = True
     while again and tries > 0:
@@ -69,7 +69,7 @@ def _simpler(world: World) -> Iterator[World]:
             yield replace(world, inputs=(*world.inputs[:place], fewer, *world.inputs[place + 1 :]))
 
 
-def _fewer(stream: Input) -> Iterator[Input]:
+def _fewer(stream: DrawnStream) -> Iterator[DrawnStream]:
     """The stream with half of the rows of a file, or with a file less."""
     for number, file in enumerate(stream.files):
         if len(stream.files) > 1:

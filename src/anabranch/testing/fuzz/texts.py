@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anabranch.testing.fuzz.draw import Both, Draw
 
 if TYPE_CHECKING:
-    from anabranch.testing.fuzz.writer import Writer
+    from anabranch.testing.fuzz.writer import ExpressionWriter
 
 WORDS = (
     "", " ", "a", "A", "ab", "Ab", "abc", "b", "ba", "  pad ", "x-y-z", "-", "10", "7", "-3", "a%b", "a_b",
@@ -31,7 +31,7 @@ def pattern(draw: Draw) -> str:
     return literal(draw.pick(_PATTERNS))
 
 
-def computed(writer: Writer, depth: int) -> Both:
+def computed(writer: ExpressionWriter, depth: int) -> Both:
     """A text from others, or from numbers and times."""
     draw = writer.draw
     if draw.chance(0.15):
@@ -97,7 +97,7 @@ def computed(writer: Writer, depth: int) -> Both:
     return text
 
 
-def _told(writer: Writer, depth: int) -> Both:
+def _told(writer: ExpressionWriter, depth: int) -> Both:
     """A value of another family as a text."""
     draw = writer.draw
     family = draw.pick(("int", "int", "day", "truth", "stamp"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from anabranch.testing.fuzz.draw import Both, Draw
 
 if TYPE_CHECKING:
-    from anabranch.testing.fuzz.writer import Writer
+    from anabranch.testing.fuzz.writer import ExpressionWriter
 
 STAMPS = (
     "2026-01-31 12:00:00", "1969-12-31 23:59:59.999999", "2000-02-29 00:00:00", "2026-01-01 00:00:30.25",
@@ -30,7 +30,7 @@ def length(draw: Draw) -> str:
     return f"INTERVAL '{draw.randint(1, 90)} {draw.pick(('seconds', 'minutes', 'hours', 'days'))}'"
 
 
-def computed_stamp(writer: Writer, depth: int) -> Both:
+def computed_stamp(writer: ExpressionWriter, depth: int) -> Both:
     draw = writer.draw
     form = draw.randrange(4)
     if form == 0 and writer.known("day"):
@@ -48,7 +48,7 @@ def computed_stamp(writer: Writer, depth: int) -> Both:
     return Both(f"({at.ours} {sign} {span})", f"({at.duck} {sign} {span})", "stamp")
 
 
-def computed_day(writer: Writer, depth: int) -> Both:
+def computed_day(writer: ExpressionWriter, depth: int) -> Both:
     if writer.known("stamp") and writer.draw.chance(0.5):
         at = writer.of("stamp", depth)
         return Both(f"CAST({at.ours} AS DATE)", f"CAST({at.duck} AS DATE)", "day")

@@ -8,12 +8,12 @@ from anabranch.testing.fuzz.draw import Both
 from anabranch.testing.fuzz.texts import pattern, quoted
 
 if TYPE_CHECKING:
-    from anabranch.testing.fuzz.writer import Writer
+    from anabranch.testing.fuzz.writer import ExpressionWriter
 
 _SIGNS = ("=", "<>", "<", "<=", ">", ">=", "!=")
 
 
-def condition(writer: Writer, depth: int) -> Both:
+def condition(writer: ExpressionWriter, depth: int) -> Both:
     """A condition over the columns at hand."""
     draw = writer.draw
     form = draw.randrange(14)
@@ -48,7 +48,7 @@ def condition(writer: Writer, depth: int) -> Both:
     )
 
 
-def _comparable(writer: Writer, family: str, depth: int) -> Both:
+def _comparable(writer: ExpressionWriter, family: str, depth: int) -> Both:
     for _ in range(5):
         value = writer.of(family, depth)
         if value.exact:
@@ -56,7 +56,7 @@ def _comparable(writer: Writer, family: str, depth: int) -> Both:
     return writer.leaf(family)
 
 
-def _logic(writer: Writer, depth: int, form: int) -> Both:
+def _logic(writer: ExpressionWriter, depth: int, form: int) -> Both:
     left = condition(writer, depth - 1)
     if form == 0:
         return Both(f"(NOT {left.ours})", f"(NOT {left.duck})", "truth")
@@ -73,7 +73,7 @@ def _logic(writer: Writer, depth: int, form: int) -> Both:
     return Both(f"({left.ours} {sign} {right.ours})", f"({left.duck} {sign} {right.duck})", "truth")
 
 
-def _of_texts(writer: Writer, depth: int) -> Both:
+def _of_texts(writer: ExpressionWriter, depth: int) -> Both:
     draw = writer.draw
     text = writer.of("text", depth - 1)
     if draw.chance(0.4):
@@ -89,7 +89,7 @@ def _of_texts(writer: Writer, depth: int) -> Both:
     return Both(f"({text.ours} {sign} {like})", f"({text.duck} {sign} {like})", "truth")
 
 
-def _across(writer: Writer) -> Both:
+def _across(writer: ExpressionWriter) -> Both:
     """A comparison of two families: whole numbers with fractions or without a sign, dates with times."""
     draw = writer.draw
     pairs = [("int", "float")]
@@ -104,7 +104,7 @@ def _across(writer: Writer) -> Both:
     return Both(f"({one.ours} {sign} {other.ours})", f"({one.duck} {sign} {other.duck})", "truth")
 
 
-def _listed(writer: Writer) -> Both:
+def _listed(writer: ExpressionWriter) -> Both:
     """IN a list of constants, with NULL among them at times."""
     draw = writer.draw
     family = draw.pick([name for name in writer.families() if name in ("int", "text")] or ["int"])

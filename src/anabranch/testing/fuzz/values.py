@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.testing.fuzz.draw import BOUNDS, Column, Draw
+from anabranch.testing.fuzz.draw import BOUNDS, Draw, DrawnColumn
 from anabranch.testing.fuzz.texts import WORDS
 from anabranch.testing.fuzz.times import DAYS, STAMPS
 
@@ -24,7 +24,7 @@ _WILD_FLOATS = (
 _BEGIN = dt.datetime(2026, 1, 1)
 
 
-def values(draw: Draw, column: Column, rows: int) -> pl.Series:
+def values(draw: Draw, column: DrawnColumn, rows: int) -> pl.Series:
     """The values of a column: of few different ones in most, none at all in some."""
     empty = draw.pick((0.0, 0.1, 0.1, 0.5))
     few = [_value(draw, column) for _ in range(draw.randint(1, 12))]
@@ -36,7 +36,7 @@ def values(draw: Draw, column: Column, rows: int) -> pl.Series:
     return pl.Series(column.name, drawn, POLARS[column.kind])
 
 
-def _value(draw: Draw, column: Column) -> Any:
+def _value(draw: Draw, column: DrawnColumn) -> Any:
     kind = column.kind
     if kind in BOUNDS:
         least, most = BOUNDS[kind]

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 
-from anabranch.testing.fuzz.draw import Column, Draw
+from anabranch.testing.fuzz.draw import Draw, DrawnColumn
 from anabranch.testing.fuzz.values import POLARS, moments, values
 
 GROUP = 10
@@ -28,22 +28,23 @@ _SCHEMA_NAMES = {
     "truth": "boolean", "day": "date", "stamp": "timestamp",
 }  # fmt: skip
 _POOL = (
-    Column("n", "i64"), Column("m", "i32"), Column("big", "i64", tame=False),
-    Column("tiny", "i8", tame=False),
-    Column("short", "i16", tame=False), Column("ub", "u8", tame=False), Column("us", "u16", tame=False),
-    Column("ui", "u32", tame=False), Column("ul", "u64", tame=False), Column("x", "f64"), Column("y", "f32"),
-    Column("wild", "f64", tame=False), Column("s", "text"), Column("Name", "text"), Column("p", "truth"),
-    Column("d", "day"), Column("at", "stamp"), Column("price", "d2"), Column("rate", "d4"),
+    DrawnColumn("n", "i64"), DrawnColumn("m", "i32"), DrawnColumn("big", "i64", tame=False),
+    DrawnColumn("tiny", "i8", tame=False), DrawnColumn("short", "i16", tame=False),
+    DrawnColumn("ub", "u8", tame=False), DrawnColumn("us", "u16", tame=False),
+    DrawnColumn("ui", "u32", tame=False), DrawnColumn("ul", "u64", tame=False), DrawnColumn("x", "f64"),
+    DrawnColumn("y", "f32"), DrawnColumn("wild", "f64", tame=False), DrawnColumn("s", "text"),
+    DrawnColumn("Name", "text"), DrawnColumn("p", "truth"), DrawnColumn("d", "day"),
+    DrawnColumn("at", "stamp"), DrawnColumn("price", "d2"), DrawnColumn("rate", "d4"),
 )  # fmt: skip
 """The columns that streams draw from, besides the time and a key that all of them have."""
 
 
 @dataclass(frozen=True)
-class Input:
+class DrawnStream:
     """A stream: its columns, its files, and how it is declared."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[DrawnColumn, ...]
     files: tuple[pl.DataFrame, ...]
     format: str
     lateness: int
@@ -82,7 +83,7 @@ class Input:
 class World:
     """Streams, and the runs that read them: one, or more with the same checkpoint."""
 
-    inputs: tuple[Input, ...]
+    inputs: tuple[DrawnStream, ...]
     runs: tuple[tuple[int, Mapping[str, Any]], ...]
     """The number of sites and the settings of each run."""
     sink: str = "memory"
@@ -140,13 +141,13 @@ def _passing(draw: Draw) -> dict[str, Any]:
     return settings
 
 
-def _draw_input(draw: Draw, name: str, stamps: bool, runs: int) -> Input:
+def _draw_input(draw: Draw, name: str, stamps: bool, runs: int) -> DrawnStream:
     form = draw.pick(("parquet", "parquet", "parquet", "arrow", "csv", "json"))
     pool = [column for column in _POOL if fits(column, form)]
     chosen = draw.sample(pool, draw.randint(4, 9))
     columns = (
-        Column("t", "stamp" if stamps else draw.pick(("i64", "i64", "i64", "i32"))),
-        Column("k", draw.pick(("i32", "i64", "i16"))),
+        DrawnColumn("t", "stamp" if stamps else draw.pick(("i64", "i64", "i64", "i32"))),
+        DrawnColumn("k", draw.pick(("i32", "i64", "i16"))),
         *chosen,
     )
     rows = draw.pick((0, 1, 8, 30, 40, 60, 90))
@@ -161,10 +162,10 @@ def _draw_input(draw: Draw, name: str, stamps: bool, runs: int) -> Input:
     files = tuple(frame[low:high] for low, high in itertools.pairwise(edges))
     # The first run must have a file to tell the types from
     some = sorted(draw.randint(1, len(files)) for _ in range(runs - 1))
-    return Input(name, columns, files, form, lateness, stamps, (*some, len(files)))
+    return DrawnStream(name, columns, files, form, lateness, stamps, (*some, len(files)))
 
 
-def fits(column: Column, form: str) -> bool:
+def fits(column: DrawnColumn, form: str) -> bool:
     """Whether files of this format can have such a column."""
     if form == "json":
         return column.kind not in ("day", "d2", "d4", "u64") and column.name != "wild"

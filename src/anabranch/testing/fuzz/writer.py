@@ -13,7 +13,7 @@ FAMILIES = {
     "day": ("day",), "decimal": DECIMALS, "u64": ("u64",),
 }  # fmt: skip
 """Kinds whose values can be compared and mixed."""
-_MAKERS: dict[str, Callable[[Writer, int], Both]] = {}
+_MAKERS: dict[str, Callable[[ExpressionWriter, int], Both]] = {}
 
 
 def family(kind: str) -> str:
@@ -21,7 +21,7 @@ def family(kind: str) -> str:
 
 
 @dataclass(frozen=True)
-class Writer:
+class ExpressionWriter:
     """Writes expressions with the choices of a seed."""
 
     draw: Draw
