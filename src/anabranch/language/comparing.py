@@ -79,7 +79,10 @@ def is_in(value: Typed, options: Sequence[Any]) -> Typed:
     given = [option for option in options if option is not None]
     if value.kind == pl.Null:
         return Typed(pl.lit(None, pl.Boolean), pl.Boolean())
-    found = value.expr.is_in(_options(value.kind, given).implode())
+    kind, expr = value.kind, value.expr
+    if kind == pl.Float32 and any(type(option) is float for option in given):
+        kind, expr = pl.Float64(), expr.cast(pl.Float64)  # as a comparison with it would be
+    found = expr.is_in(_options(kind, given).implode())
     if len(given) < len(options):
         found = pl.when(found).then(True)
     return Typed(found, pl.Boolean())

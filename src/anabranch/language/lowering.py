@@ -106,7 +106,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     exact = _of_constants(function, arguments)
     if exact is not None:
         return exact
-    arguments = _truths(function, arguments)
+    arguments = _as_wide(function, _truths(function, arguments))
     if function in COMPARISONS or function == "is_distinct":
         compared = compare(call, arguments)
         if compared is not None:
@@ -168,6 +168,23 @@ def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
             )
         plain.append(value)
     return plain
+
+
+_MEETING = COMPARISONS | frozenset(
+    ("+", "-", "*", "/", "//", "%", "power", "is_distinct", "case", "coalesce", "greatest", "least")
+)
+"""Functions whose arguments meet in one type."""
+
+
+def _as_wide(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:
+    """Narrow floats as wide as a constant that is a float: `1.5e0` is a double, as in DuckDB."""
+    wide = any(part.kind == pl.Float64 and type(part.value) is float for part in arguments)
+    if not wide or function not in _MEETING:
+        return arguments
+    return [
+        Typed(part.expr.cast(pl.Float64), pl.Float64()) if part.kind == pl.Float32 else part
+        for part in arguments
+    ]
 
 
 def _truths(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:

@@ -142,7 +142,7 @@ def length_text(length: dt.timedelta) -> str:
 
 
 def duration(value: int | str, timestamps: bool, what: str) -> int:
-    """A length of time in the ordered attribute's unit, e.g. 60 or "10 seconds"."""
+    """A length of time in the ordered attribute's unit, e.g. 60, "10 seconds" or "1 hour 30 minutes"."""
     if isinstance(value, int):
         if timestamps:
             raise LanguageError(
@@ -155,12 +155,15 @@ def duration(value: int | str, timestamps: bool, what: str) -> int:
             f"{what} is '{value}', but the ordered attribute is an integer: "
             "give a plain number in its unit."
         )
-    found = re.fullmatch(r"\s*(\d+)\s*([a-z]+)\s*", value.lower())
-    word = found[2] if found else ""
-    unit = SHORT.get(word) or SHORT.get(word.rstrip("s")) or word.rstrip("s")
-    if not found or unit not in UNITS:
+    # As they follow each other: 1 hour 30 minutes
+    amounts = re.findall(r"(\d+)\s*([a-z]+)", value.lower())
+    units = [
+        SHORT.get(word) or SHORT.get(word.rstrip("s")) or word.rstrip("s") for _, word in amounts
+    ]
+    whole = re.fullmatch(r"(\s*\d+\s*[a-z]+)+\s*", value.lower())
+    if not whole or any(unit not in UNITS for unit in units):
         raise LanguageError(
-            f"{what} '{value}' is not a length of time: expected a whole number and one of "
+            f"{what} '{value.strip()}' is not a length of time: expected a whole number and one of "
             f'{", ".join(UNITS)}, e.g. "10 seconds".'
         )
-    return int(found[1]) * UNITS[unit]
+    return sum(int(number) * UNITS[unit] for (number, _), unit in zip(amounts, units, strict=True))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
+import polars as pl
 from sqlglot import exp
 
 from anabranch.errors import LanguageError
@@ -57,6 +59,31 @@ def read_interval(tree: exp.Interval, scope: Scope) -> Literal:
     except LanguageError as error:
         raise scope.error(f"{error} Months and years have no fixed length.", tree) from error
     return Literal(dt.timedelta(microseconds=microseconds))
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
+"""Texts that are times for us and for DuckDB alike; it knows more, among them some that leave out digits."""
+
+
+def as_time(value: Expression, beside: Expression, at: exp.Expr, scope: Scope) -> Expression:
+    """A text that is compared with a time as that time; whatever else it is compared with, as it is."""
+    if not isinstance(value, Literal) or not isinstance(value.value, str):
+        return value
+    kind = scope.kind(beside)
+    if kind != pl.Date and not isinstance(kind, pl.Datetime):
+        return value
+    read = dt.date if kind == pl.Date else dt.datetime
+    try:
+        if _TIME.fullmatch(value.value):
+            return Literal(read.fromisoformat(value.value))
+    except ValueError:
+        pass  # as the 30th of February
+    wanted = (
+        "date such as '2026-01-31'"
+        if kind == pl.Date
+        else "timestamp such as '2026-01-31 12:00:00'"
+    )
+    raise scope.error(f"{value} is no {wanted}, and {beside} is {kind}.", at)
 
 
 def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:

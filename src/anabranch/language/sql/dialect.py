@@ -41,6 +41,14 @@ class TextDialect(Dialect):
             for name in ("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM")
         }
 
+        def _parse_interval_span(
+            self, this: exp.Expr, parse_function_unit: bool = True
+        ) -> exp.Interval:
+            if this.is_string and any(letter.isalpha() for letter in this.name):
+                # Theirs would keep what it knows of '1 hour thirty' and drop the rest
+                return self.expression(exp.Interval(this=this))
+            return super()._parse_interval_span(this, parse_function_unit=parse_function_unit)
+
 
 class PlacedError(LanguageError):
     """An error that names its text already: `reason` without it, and where in it the fault is."""

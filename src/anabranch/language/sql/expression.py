@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 from sqlglot import exp
 
 from anabranch.language.deep import deeply
 from anabranch.language.expression import (
+    COMPARISONS,
     INFIX,
     Call,
     Expression,
@@ -27,7 +28,13 @@ from anabranch.language.expression import (
     Named,
 )
 from anabranch.language.sql.column import read_column
-from anabranch.language.sql.constant import negated, read_cast, read_constant, read_interval
+from anabranch.language.sql.constant import (
+    as_time,
+    negated,
+    read_cast,
+    read_constant,
+    read_interval,
+)
 from anabranch.language.sql.dialect import Scope, offset_of, parse
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
 from anabranch.language.sql.precedence import unclear
@@ -94,13 +101,14 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             condition = _condition(tree, tree.this, scope)
             return Call("coalesce", (condition if truth else ~condition, Literal(False)))
         case exp.NullSafeNEQ() | exp.NullSafeEQ():
-            differs = Call("is_distinct", tuple(_sides(tree, scope)))
+            differs = Call("is_distinct", _timed(_sides(tree, scope), tree, scope))
             return differs if isinstance(tree, exp.NullSafeNEQ) else ~differs
         case exp.Not() | exp.BitwiseNot():
             return ~_typed(tree, tree.this, scope)
         case exp.Between() if not tree.args.get("symmetric"):
-            low, high = (translate(tree.args[end], scope) for end in ("low", "high"))
-            return translate(tree.this, scope).between(low, high)
+            value = translate(tree.this, scope)
+            ends = (translate(tree.args[end], scope) for end in ("low", "high"))
+            return value.between(*(as_time(end, value, tree, scope) for end in ends))
         case exp.In():
             return _in(tree, scope)
         case exp.Like() | exp.ILike():
@@ -135,6 +143,14 @@ def _sides(tree: exp.Expr, scope: Scope) -> list[Expression]:
     return [translate(side, scope) for side in (tree.this, tree.expression)]
 
 
+def _timed(
+    sides: Sequence[Expression], tree: exp.Expr, scope: Scope
+) -> tuple[Expression, Expression]:
+    """The sides of a comparison: a text beside a time is one."""
+    left, right = sides
+    return as_time(left, right, tree, scope), as_time(right, left, tree, scope)
+
+
 def split_alias(tree: exp.Expr, scope: Scope) -> tuple[exp.Expr, str | None]:
     """The expression and the name that AS gives it."""
     if not isinstance(tree, exp.Alias):
@@ -154,6 +170,8 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
                 )
     left, right = (_typed(tree, side, scope) for side in (tree.this, tree.expression))
     operator = _OPERATORS[type(tree)]
+    if operator in COMPARISONS:
+        left, right = _timed((left, right), tree, scope)
     for span, day in ((left, right), (right, left)):
         long = isinstance(span, Literal) and isinstance(span.value, dt.timedelta)
         if long and scope.kind(day) == pl.Date:
@@ -196,11 +214,12 @@ def _in(tree: exp.In, scope: Scope) -> Expression:
             "IN (constants).",
             tree,
         )
-    options = [translate(part, scope) for part in tree.expressions]
+    value = translate(tree.this, scope)
+    options = [as_time(translate(part, scope), value, tree, scope) for part in tree.expressions]
     values = [option.value for option in options if isinstance(option, Literal)]
     if not values or len(values) < len(options):
         raise scope.error("IN needs a list of constants.", tree)
-    return translate(tree.this, scope).is_in(values)
+    return value.is_in(values)
 
 
 def _like(tree: exp.Like | exp.ILike, scope: Scope) -> Expression:
@@ -228,7 +247,7 @@ def _case(tree: exp.Case, scope: Scope) -> Expression:
         if of is None:
             parts.append(_condition(tree, branch.this, scope))
         else:
-            parts.append(of == translate(branch.this, scope))
+            parts.append(of == as_time(translate(branch.this, scope), of, tree, scope))
         parts.append(translate(branch.args["true"], scope))
     default = tree.args.get("default")
     return Call("case", (*parts, translate(default, scope) if default else Literal(None)))
