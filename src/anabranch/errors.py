@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Self
 
 
 class AnabranchError(Exception):
@@ -16,6 +17,14 @@ class AnabranchError(Exception):
 
 class LanguageError(AnabranchError):
     """A query that cannot be understood: unknown column, wrong type, unsupported form."""
+
+    in_sql: str | None = None
+    """The message for a query that was written in SQL, if its advice is another one."""
+
+    def or_in_sql(self, message: str) -> Self:
+        """The same error, with the message for queries in SQL."""
+        self.in_sql = message
+        return self
 
 
 class PlanningError(AnabranchError):

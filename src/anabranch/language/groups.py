@@ -40,10 +40,11 @@ class Aggregate(Node):
         if str(self.emit) not in ("final", "update"):
             raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
         if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit == "update":
-            raise LanguageError(
-                f"emit='update' is not available for {self.window} windows: "
+            reason = (
+                f"is not available for {self.window} windows: "
                 "their results are known only when they close."
             )
+            raise LanguageError(f"emit='update' {reason}").or_in_sql(f"EMIT UPDATE {reason}")
         refuse_updates("An aggregate", self.input.updates)
         if isinstance(self.window, Everything) and self.emit == "final":
             if self.input.ordered is None:

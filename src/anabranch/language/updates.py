@@ -45,12 +45,18 @@ def refuse_updates(what: str, updates: Updates | None) -> None:
     """Raises LanguageError if an operator that needs every row for good would read updates."""
     if updates is None:
         return
-    raise LanguageError(
-        f"{what} reads results of emit='update'. These come again with every change, so old values would "
-        "be taken as rows. Give the aggregate below a window (time // 60, tumble, hop, session, rows) and "
-        "let it emit its final results; over update results only filters and computed columns can stand, "
-        "on their way to a sink."
+    message = (
+        "{what} reads results of {update}. These come again with every change, so old values would be taken "
+        "as rows. Give the aggregate below a window ({windows}) and let it emit its final results; over "
+        "update results only filters and computed columns can stand, on their way to a sink."
     )
+    python = "emit='update'", "time // 60, tumble, hop, session, rows"
+    sql = "EMIT UPDATE", "time/60, TUMBLE, HOP, SESSION, COUNT_WINDOW"
+    told, told_in_sql = (
+        message.format(what=what, update=update, windows=windows)
+        for update, windows in (python, sql)
+    )
+    raise LanguageError(told).or_in_sql(told_in_sql)
 
 
 def check_gone(name: str, schema: Mapping[str, object], updates: Updates | None) -> None:

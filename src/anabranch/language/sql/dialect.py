@@ -110,7 +110,7 @@ class Scope:
         except PlacedError:
             raise
         except LanguageError as error:
-            raise self.error(str(error), at) from error
+            raise self.error(error.in_sql or str(error), at) from error
 
     def kind(self, expression: Expression) -> pl.DataType:
         """The type of an expression over the columns there are."""
