@@ -11,8 +11,8 @@ import polars as pl
 from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.language.groups import Aggregate
 from anabranch.language.node import Node
-from anabranch.operators.aggregate import OPEN
 from anabranch.operators.base import END_OF_TIME
+from anabranch.operators.grouping import OPEN
 from anabranch.operators.join import preserved_tables
 from anabranch.operators.merger import PENDING
 from anabranch.plan.plan import Plan, StreamPlan

@@ -9,12 +9,10 @@ import pyarrow as pa
 
 from anabranch.engine.epoch import Orders
 from anabranch.errors import StateError
-from anabranch.routing.frame import Inlet
+from anabranch.routing.frame import NEWEST, Inlet
 from anabranch.state.checksum import Damaged
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import Ranges, open_arrow, write_arrow
-
-_NEWEST = pl.CompatLevel.newest()
 
 
 def hold_back(
@@ -23,7 +21,7 @@ def hold_back(
     """Writes rows in their order; they count once the manifest names the file."""
     subquery, input = inlet
     file = f"state/{subquery}/{orders.epoch:012d}-held-{input}-{uuid.uuid4().hex[:12]}.arrow"
-    table = rows.to_arrow(compat_level=_NEWEST)
+    table = rows.to_arrow(compat_level=NEWEST)
     try:
         total = write_arrow(orders.place, file, table.schema, [table], orders.settings.fsync)
     except OSError as error:

@@ -28,7 +28,7 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.changes import PAIR, paired
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
-from anabranch.operators.grouping import group, reduce
+from anabranch.operators.grouping import MAX_EXPANDED, OPEN, group, reduce
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.locator import locator, slot_of_locator
@@ -38,9 +38,6 @@ from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
 
 PANE = "__pane"
-OPEN = "open"
-MAX_EXPANDED = 4_000_000
-"""Pane rows repeated per step when many hopping windows close at once."""
 
 
 class WindowedAggregate(OneInput):

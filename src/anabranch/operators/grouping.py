@@ -19,6 +19,10 @@ from anabranch.state.group import sort_by_locator
 from anabranch.state.segment import LOCATOR
 
 GROUP = "__group"
+OPEN = "open"
+"""The state table of groups whose windows are open."""
+MAX_EXPANDED = 4_000_000
+"""Rows made at a time where rows are repeated: of panes for their windows, of histories for each row."""
 
 
 @dataclass(frozen=True)

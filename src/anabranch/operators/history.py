@@ -23,7 +23,7 @@ from anabranch.operators.base import (
     results_of,
 )
 from anabranch.operators.functions import finish, partials_for
-from anabranch.operators.grouping import Groups, group, reduce
+from anabranch.operators.grouping import MAX_EXPANDED, Groups, group, reduce
 from anabranch.operators.merger import MERGES, PENDING
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
@@ -36,8 +36,6 @@ from anabranch.state.segment import DUE, LOCATOR, NEVER
 KEPT = "kept"
 NUMBER = "__number"
 _FRESH = "__fresh"
-MAX_EXPANDED = 4_000_000
-"""Pairs of a row and a member of its history made at a time."""
 
 
 class OrderedAggregate(RowByRow, OneInput):

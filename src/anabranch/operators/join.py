@@ -31,9 +31,10 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.lookup import meet
-from anabranch.operators.meeting import CHUNK, Meeting, Side
+from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.met import MET, JoinInput, MetRecord, without
 from anabranch.operators.partials import TIME
+from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import compute, is_true
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn

@@ -15,13 +15,11 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.operators.partials import TIME
-from anabranch.operators.runs import Runs, in_chunks, joined
+from anabranch.operators.runs import CHUNK, Runs, in_chunks, joined
 from anabranch.routing.sorting import distinct
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import bisect
 
-CHUNK = 500_000
-"""Combinations made at a time: what a key with very many matches takes of the memory."""
 ROWS = 1 << 20
 """Rows at a time whose runs are looked up."""
 FEW = 8

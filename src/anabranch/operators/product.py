@@ -29,6 +29,7 @@ from anabranch.operators.base import (
 from anabranch.operators.block import Conditions, numbers
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.partials import TIME
+from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import is_true
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import row_ranges, slot_of_locator
@@ -37,8 +38,6 @@ from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
-CHUNK = 500_000
-"""Results made at a time."""
 BLOCK = 1 << 16
 """Pairs looked at at a time: as many as a core's own cache has room for."""
 BLOCK_ROWS = 32

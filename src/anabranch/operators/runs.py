@@ -9,6 +9,9 @@ import numpy as np
 
 from anabranch.routing.ranges import expand
 
+CHUNK = 500_000
+"""Combinations made at a time: what a key with very many matches takes of the memory."""
+
 
 @dataclass(frozen=True)
 class Runs:

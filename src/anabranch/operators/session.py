@@ -25,14 +25,13 @@ from anabranch.operators.base import (
     time_of,
 )
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
-from anabranch.operators.grouping import GROUP, Groups, group, reduce
+from anabranch.operators.grouping import GROUP, OPEN, Groups, group, reduce
 from anabranch.operators.partials import TIME
 from anabranch.routing.frame import Frame
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 
-OPEN = "open"
 FIRST, LAST = "__first", "__last"
 _REACH = "__reach"
 

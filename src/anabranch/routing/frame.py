@@ -16,7 +16,7 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-_NEWEST = pl.CompatLevel.newest()
+NEWEST = pl.CompatLevel.newest()
 _LENGTH = struct.Struct("<I")
 _WIDTHS = ((pl.Int8, 8), (pl.Int16, 16), (pl.Int32, 32))
 
@@ -128,7 +128,7 @@ def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[
 
 def to_ipc(frame: pl.DataFrame) -> pa.Buffer:
     """The frame as an Arrow IPC stream, in a buffer of exactly its size."""
-    table = frame.to_arrow(compat_level=_NEWEST)
+    table = frame.to_arrow(compat_level=NEWEST)
     counter = pa.MockOutputStream()
     with pa.ipc.new_stream(counter, table.schema) as writer:
         writer.write_table(table)
