@@ -11,9 +11,8 @@ import tempfile
 from pathlib import Path
 
 from tests.golden.golden_file import FOLDER, GoldenFile, read, with_plan
+from tests.golden.outline import outline
 from tests.golden.plans import drafts
-
-from anabranch.explain.outline import outline
 
 
 def main(names: list[str]) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from golden_file import FOLDER, read
+from outline import outline
 from plans import drafts
 
-from anabranch.explain.outline import outline
 from anabranch.plan.compile import RULES
 
 RULE_FILES = sorted((FOLDER / "rules").glob("*.sql"))

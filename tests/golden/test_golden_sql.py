@@ -13,9 +13,9 @@ import duckdb
 import polars as pl
 import pytest
 from golden_file import FOLDER, GoldenFile, read, with_plan
+from outline import outline
 
 from anabranch.errors import AnabranchError
-from anabranch.explain.outline import outline
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.oracle import Oracle
 

@@ -19,7 +19,7 @@ from anabranch.language.expression import Expression, Named, col
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
 from anabranch.partitioning.choice import Candidate, Choice
-from anabranch.partitioning.cost import Rates, assume, bytes_out, plan_cost, suited_by
+from anabranch.partitioning.cost import Rates, assume, bytes_out, plan_cost
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible, largest, reconcile
 from anabranch.partitioning.requirement import NodeNeed, join_need
@@ -39,6 +39,16 @@ heavy_flows = flows.group_by("tb", "srcIP").agg(max_("cnt").alias("max_cnt"))
 subnets = tcp.group_by(TB, (col("srcIP") & 0xFFF0).alias("net"), "destIP").agg(count())
 
 
+def suited_by(tree: NeedTree, partitioning: PartitioningSet) -> frozenset[str]:
+    """The nodes that the set suits by itself, whatever is below them."""
+    return frozenset(name for name, need in tree.needs.items() if compatible(partitioning, need))
+
+
+def with_need(tree: NeedTree, need: NodeNeed, *inputs: str) -> NeedTree:
+    """The tree with a node more, on top of needs or streams that are there."""
+    return NeedTree({**tree.needs, need.name: need}, {**tree.inputs, need.name: inputs}, tree.nodes)
+
+
 def over(*terms: str | Expression) -> PartitioningSet:
     return PartitioningSet.over(
         TCP, *(col(term) if isinstance(term, str) else term for term in terms)
@@ -51,7 +61,7 @@ def flow_pairs() -> NeedTree:
     join = join_need(
         "flow_pairs", (heavy_flows.node, heavy_flows.node), tuple(zip(*pairs, strict=True))
     )
-    return tree.with_need(join, "heavy_flows@1")
+    return with_need(tree, join, "heavy_flows@1")
 
 
 def conflict() -> NeedTree:
@@ -59,7 +69,7 @@ def conflict() -> NeedTree:
     jitter = join_need(
         "jitter", (TCP, TCP), tuple(zip(*[(col(name), col(name)) for name in FLOW], strict=True))
     )
-    return tree.with_need(jitter, "tcp")
+    return with_need(tree, jitter, "tcp")
 
 
 RATES = {
@@ -88,7 +98,7 @@ def test_costs_follow_the_model() -> None:
 
 def test_a_join_of_what_is_there_and_what_is_not_receives_the_rest() -> None:
     tree = needs_of({"flows": flows.node, "ports": tcp.group_by(TB, "srcPort").agg(count()).node})
-    tree = tree.with_need(NodeNeed("both", "join", {"tcp": ()}), "flows@1", "ports@1")
+    tree = with_need(tree, NodeNeed("both", "join", {"tcp": ()}), "flows@1", "ports@1")
     rates = assume(tree, RATES)
     sent = bytes_out(tree, rates)
     cost = plan_cost(tree, suited_by(tree, over("srcIP")), sent)
@@ -145,7 +155,7 @@ def test_subnet_statistics_win_over_jitter_where_only_one_of_their_sets_is_possi
 def test_the_conflict_is_decided_by_the_query_that_reduces_more() -> None:
     # As if a join took whole terms only: then neither set suits both, and both cost the whole stream
     tree = needs_of({"subnets": subnets.node})
-    tree = tree.with_need(NodeNeed("jitter", "join", {"tcp": (col("srcPort"),)}), "tcp")
+    tree = with_need(tree, NodeNeed("jitter", "join", {"tcp": (col("srcPort"),)}), "tcp")
     permitted = [over(col("srcIP") & 0xFFF0, "destIP"), over("srcPort")]
     choice = search(tree, assume(tree, {}), only=permitted)
     assert str(choice.partitioning) == "{srcIP & 0xFFF0, destIP}"
@@ -174,9 +184,9 @@ CALLS = {"calls": (col("caller"), col("cell") // 10), "towers": (col("phone"), c
 
 
 def test_streams_get_different_sets_that_belong_together() -> None:
-    tree = NeedTree({}, {}).with_need(NodeNeed("located", "join", CALLS), "calls", "towers")
+    tree = with_need(NeedTree({}, {}), NodeNeed("located", "join", CALLS), "calls", "towers")
     regions = NodeNeed("regions", "aggregate", {"calls": (col("cell") // 15, col("len"))})
-    tree = tree.with_need(regions, "calls")
+    tree = with_need(tree, regions, "calls")
     choice = search(tree, assume(tree, {}))
     assert str(choice.partitioning) == "calls {cell // 30} = towers {id // 3}"
     assert all(compatible(choice.partitioning, need) for need in tree.needs.values())
@@ -187,7 +197,7 @@ def test_streams_that_never_meet_are_chosen_for_apart() -> None:
     for number in range(12):
         for name in ("a", "b", "c"):
             need = NodeNeed(f"{name}{number}", "aggregate", {f"s{number}": (col(name),)})
-            tree = tree.with_need(need, f"s{number}")
+            tree = with_need(tree, need, f"s{number}")
     rates = assume(tree, {f"b{number}": Rates(1, 0.01) for number in range(12)})
     choice = search(tree, rates)
     assert len(choice.parts) == 12
@@ -216,7 +226,7 @@ def two_alike() -> NeedTree:
     tree = NeedTree({}, {})
     for name, terms in {"one": ("a",), "two": ("b",), "three": ("c", "d")}.items():
         need = NodeNeed(name, "aggregate", {"s": tuple(map(col, terms))})
-        tree = tree.with_need(need, "s")
+        tree = with_need(tree, need, "s")
     return tree
 
 
@@ -305,15 +315,15 @@ def query_sets(draw: st.DrawFn) -> tuple[NeedTree, dict[str, Rates]]:
         stream, keys = draw(st.sampled_from(streams)), draw(KEYS)
         terms = tuple(shape(col(name)) for name, shape in keys.items())
         need = NodeNeed(f"q{number}", "aggregate", {stream: terms})
-        tree = tree.with_need(need, stream)
+        tree = with_need(tree, need, stream)
         if draw(st.booleans()):
             fewer = terms[: draw(st.integers(0, len(terms)))]
-            tree = tree.with_need(NodeNeed(f"p{number}", "aggregate", {stream: fewer}), need.name)
+            tree = with_need(tree, NodeNeed(f"p{number}", "aggregate", {stream: fewer}), need.name)
     if len(streams) == 2:
         keys = draw(KEYS)
         terms = tuple(shape(col(name)) for name, shape in keys.items())
         sides = {"s": terms, "t": tuple(shape(col("a")) for shape in keys.values())}
-        tree = tree.with_need(NodeNeed("j", "join", sides), "s", "t")
+        tree = with_need(tree, NodeNeed("j", "join", sides), "s", "t")
     rates = {name: draw(AMOUNTS) for name in tree.needs}
     return tree, {**assume(tree, {}), **rates}
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from anabranch.errors import PlanningError
 from anabranch.partitioning.partitioning_set import PartitioningSet
-from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.tree import NeedTree
 
 
@@ -99,11 +98,6 @@ def bytes_out(tree: NeedTree, rates: Mapping[str, Rates]) -> dict[str, float]:
     """Bytes an epoch that each stream and node yields."""
     rows = rows_out(tree, rates)
     return {name: count * rates[name].bytes_per_row for name, count in rows.items()}
-
-
-def suited_by(tree: NeedTree, partitioning: PartitioningSet) -> frozenset[str]:
-    """The nodes that the set suits by itself, whatever is below them."""
-    return frozenset(name for name, need in tree.needs.items() if compatible(partitioning, need))
 
 
 def plan_cost(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from anabranch.errors import PlanningError, suggest
+from anabranch.errors import PlanningError
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
@@ -39,23 +39,6 @@ class NeedTree:
                     f"Node '{name}' reads '{early[0]}', which must come before it in the tree."
                 )
             above.remove(name)
-
-    def with_need(self, need: NodeNeed, *inputs: str) -> NeedTree:
-        """The tree with a node more, on top of needs or streams that are there.
-
-        A stream that only this node reads is taken from its terms.
-        """
-        known = {*self.needs, *self.streams, *need.terms_by_stream}
-        for name in inputs:
-            if name not in known:
-                raise PlanningError(
-                    f"Node '{need.name}' reads '{name}', which does not exist.{suggest(name, known)}"
-                )
-        if need.name in known:
-            raise PlanningError(f"There already is a node or stream called '{need.name}'.")
-        return NeedTree(
-            {**self.needs, need.name: need}, {**self.inputs, need.name: inputs}, self.nodes
-        )
 
     @property
     def streams(self) -> tuple[str, ...]:

@@ -102,13 +102,6 @@ def hash_column(column: pl.Series) -> Words:
     return hash_columns([column], len(column))
 
 
-def mix(values: Words) -> Words:
-    """The words scrambled so that each input bit reaches every output bit, in a new array."""
-    mixed: Words = np.array(values, dtype=np.uint64)
-    _mix_in_place(mixed)
-    return mixed
-
-
 def _mix_in_place(words: Words) -> None:
     shifted = np.empty_like(words)
     words ^= np.right_shift(words, 30, out=shifted)

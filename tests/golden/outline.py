@@ -1,4 +1,4 @@
-"""The plan in a few lines, one per subquery and one per output: for golden files and quick looks."""
+"""The plan in a few lines, one per subquery and one per output."""
 
 from __future__ import annotations
 
