@@ -83,6 +83,12 @@ def test_constants_of_python_are_numbers_texts_times_or_none() -> None:
         a.select(lit([1]).alias("c"))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("number", ["20e", "1.5e", "9223372036854775808e"])
+def test_numbers_that_end_in_the_midst_of_an_exponent_are_refused(number: str) -> None:
+    with pytest.raises(LanguageError, match=f"'{number}' is no number"):
+        rows(f"SELECT t, v + {number} AS x FROM a")
+
+
 def test_what_is_made_of_constants_alone_is_as_wide_as_it_is_said_to_be() -> None:
     """A CASE of two floats beside a float of 32 bits: Polars would narrow it, and parts would not fit."""
     rows = pl.DataFrame({"t": [1, 2], "y": [0.5, 1.5]}, schema_overrides={"y": pl.Float32})

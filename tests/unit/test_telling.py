@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,7 +86,7 @@ def test_what_is_told_is_bounded_and_follows_the_change(monkeypatch: pytest.Monk
         lengths.append(sum(map(len, news.since)))
         assert lengths[-1] <= len(teller.beginning)
         shelf = shelf.after(ShelfChange([], [ref(number)]))
-    steps = [b - a for a, b in zip(lengths, lengths[1:], strict=False)]
+    steps = [b - a for a, b in itertools.pairwise(lengths)]
     assert max(steps) < len(teller.beginning) / 500
 
 
@@ -94,6 +95,6 @@ def test_runs_are_kept_apart_and_old_ones_forgotten() -> None:
     tellers = [Teller() for _ in range(telling.MOST_RUNS + 2)]
     for number, teller in enumerate(tellers):
         orders = Told({"q": Shelf([ref(number)])}, {})
-        heard = worker.hear(*teller.tell(orders), lambda: teller.beginning)
+        heard = worker.hear(*teller.tell(orders), lambda of=teller: of.beginning)
         assert heard.shelves["q"] == orders.shelves["q"]
     assert len(worker._runs) == telling.MOST_RUNS

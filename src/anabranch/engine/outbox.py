@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from anabranch.engine.counting import count
 from anabranch.engine.epoch import Counts, Orders, SiteReport, SplitReport, Word
 from anabranch.engine.sharing import SHARED, exchange_of, readers_of, share, slots_in
 from anabranch.engine.waiting import hold_back, read_held
@@ -27,7 +28,6 @@ from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.locator import in_turn, slot_of_locator
-from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
@@ -231,31 +231,6 @@ class Outbox:
             for exchange, arrays in self._sent.items()
             for mine in [self.orders.maps[exchange].partitions_of(site)]
         }
-
-
-def count(partitions: PartitionMap, places: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """The rows of each partition, those of its fullest slot and that slot, of rows for these slots."""
-    found = np.zeros(partitions.slots, dtype=np.int64)
-    for some in places:
-        found += np.bincount(some.view(np.int64), minlength=partitions.slots)
-    starts = np.asarray(partitions.starts)
-    peaks = np.maximum.reduceat(found, starts)
-    # The first slot of each partition that has as many rows as its fullest
-    full = np.flatnonzero(found == np.repeat(peaks, partitions.widths))
-    at = full[np.searchsorted(full, starts)]
-    arrays = np.add.reduceat(found, starts), peaks, at
-    return tuple(array.astype(np.int64) for array in arrays)
-
-
-def added(counts: Sequence[Counts]) -> Counts:
-    """What all senders sent; the fullest slot is that of the sender who sent most."""
-    rows, peaks, slots = (
-        np.stack([np.frombuffer(getattr(one, name), dtype=np.int64) for one in counts])
-        for name in ("rows", "peak_rows", "peak_slot")
-    )
-    chosen = slots[peaks.argmax(axis=0), np.arange(peaks.shape[1])]
-    together = np.where(slots == chosen, peaks, 0).sum(axis=0)
-    return Counts(*(array.tobytes() for array in (rows.sum(axis=0), together, chosen)))
 
 
 def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.control.observed import Observed
-from anabranch.engine.epoch import Counts, EpochReport, Orders
-from anabranch.routing.partition_map import PartitionMap
+from anabranch.engine.counting import together
+from anabranch.engine.epoch import EpochReport, Orders
 
 
 def observed(orders: Orders, report: EpochReport) -> Observed:
@@ -40,7 +38,7 @@ def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
         arrived = {p.site: p.arrived[exchange.name] for p in parts if exchange.name in p.arrived}
         if not arrived:
             continue
-        rows, peaks, slots = _together(arrived, orders.maps[exchange.name])
+        rows, peaks, slots = together(arrived, orders.maps[exchange.name])
         own = {member.name for member in exchange.members}
         done = [d for part in parts for name, d in part.subqueries.items() if name in own]
         traffic[exchange.name] = Traffic(
@@ -57,17 +55,3 @@ def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
         rows_in[part.site] = sum(done.rows_in for done in part.subqueries.values())
         executors[part.site] = part.executor
     return Sample(float(busy.max()), busy, waiting, rows_in, traffic, executors)
-
-
-def _together(
-    arrived: Mapping[int, Counts], known: PartitionMap
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What came to each partition: its rows, those of its fullest slot, and that slot."""
-    arrays = tuple(np.zeros(known.partitions, dtype=np.int64) for _ in range(3))
-    for site, counts in arrived.items():
-        mine = known.partitions_of(site)
-        for array, own in zip(
-            arrays, (counts.rows, counts.peak_rows, counts.peak_slot), strict=True
-        ):
-            array[mine] = np.frombuffer(own, dtype=np.int64)
-    return arrays  # type: ignore[return-value]

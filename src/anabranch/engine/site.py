@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 import polars as pl
 
+from anabranch.engine.counting import added
 from anabranch.engine.epoch import (
     EpochReport,
     Fault,
@@ -28,7 +29,7 @@ from anabranch.engine.epoch import (
     inputs_reached,
     masked_as_plain,
 )
-from anabranch.engine.outbox import Outbox, added, explained, pack, write_results
+from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.engine.sharing import Copies
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment

@@ -15,6 +15,7 @@ from anabranch.language.kinds import suggest_type
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.window import duration
 
+_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TYPE_NAMES = {
     "tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32",
     "double": "float64", "text": "string", "varchar": "string", "utinyint": "uint8",
@@ -33,6 +34,8 @@ def read_constant(tree: exp.Expr, scope: Scope) -> Literal:
             return Literal(str(tree.this))
     digits = str(tree.this)
     if not isinstance(tree, exp.HexString) and not digits.isdigit():
+        if not _NUMBER.fullmatch(digits):
+            raise scope.error(f"'{digits}' is no number: digits must follow the exponent.", tree)
         # As in DuckDB: with an exponent, or more digits than a decimal has, it is a float
         exact = None if "e" in digits.lower() else Pointed(digits)
         return Literal(exact if fits_decimal(exact) else float(digits))
