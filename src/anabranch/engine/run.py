@@ -38,7 +38,6 @@ from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import EpochLimits, Offer, Piece, ReadContext, Reader, Source
 from anabranch.state.manifest import Manifest
-from anabranch.state.place import RemotePlace
 
 PATIENCE = 0.1
 """Seconds for which a waiting caller does not feel Ctrl-C."""
@@ -71,7 +70,7 @@ class Run(Controls):
         try:
             self._governor = Governor(
                 plan, options.settings, options.sites, self._checkpoint.manifest,
-                far=isinstance(self._checkpoint.store.place, RemotePlace),
+                far=self._checkpoint.store.place.far,
             )  # fmt: skip
         except BaseException:
             self._checkpoint.close()

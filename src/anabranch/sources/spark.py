@@ -30,7 +30,7 @@ from anabranch.sources.base import EpochLimits, Offer, ReadContext, StreamSample
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.checksum import Summing
 from anabranch.state.folders import make_file, make_folder, sync
-from anabranch.state.place import Place, RemotePlace
+from anabranch.state.place import Place
 from anabranch.state.store import read_sealed, write_sealed
 
 INDEX = "index.json"
@@ -61,7 +61,7 @@ class DataFrameSource:
         return None  # a streaming DataFrame gives its rows only to the query that consumes them
 
     def open(self, context: ReadContext) -> DataFrameReader:
-        if isinstance(context.place, RemotePlace):
+        if context.place.far:
             raise SettingsError(
                 f"Stream '{self.stream}' is a streaming DataFrame: its batches land beside the "
                 f"checkpoint, which must be a folder then, not {context.place}."

@@ -1,8 +1,8 @@
-"""Where durable files live: a local folder, or any file system Arrow can reach, behind a local cache.
+"""Where durable files live: what a place can do, and the place that is a local folder.
 
-Files are written once, whole, and never changed, so a cached copy is always right. Segments are
-memory-mapped: from the folder itself, or from the cache after the first use fetched them. What only one
-of several may write is put if absent (`put`): that is what fences runs off from one another.
+Files are written once, whole, and never changed. Segments are memory-mapped: from the folder itself, or from
+a copy on this machine (`state/remote_place.py`). What only one of several may write is put if absent
+(`put`): that is what fences runs off from one another.
 """
 
 from __future__ import annotations
@@ -10,20 +10,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import os
-import shutil
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow import fs
-
 from anabranch.errors import StateError
-from anabranch.state.checksum import CHUNK
-from anabranch.state.folders import cache_folder, make_file, make_folder, sync
+from anabranch.state.folders import make_file, make_folder, sync
 
 FOLDERS = ("manifests", "sources", "state", "results")
 """Where `writing` is asked to put files."""
@@ -40,6 +34,11 @@ class Place:
 
     def __str__(self) -> str:
         return str(self.root)
+
+    @property
+    def far(self) -> bool:
+        """Whether a machine has to fetch what is here before it can use it."""
+        return False
 
     @property
     def scratch(self) -> Path:
@@ -151,132 +150,6 @@ class Place:
         """Drops cached copies that are no longer needed."""
 
 
-@dataclass(frozen=True)
-class RemotePlace(Place):
-    """A folder on another file system; `root` is its cache on this machine."""
-
-    uri: str = ""
-    system: fs.FileSystem = None
-    base: str = ""
-
-    def __str__(self) -> str:
-        return self.uri
-
-    @property
-    def _folder(self) -> Place | None:
-        """The place itself, where this machine sees it as a folder (`file://`)."""
-        if isinstance(self.system, fs.LocalFileSystem):
-            return Place(Path(self.base), self.private)
-        return None
-
-    @property
-    def lock(self) -> Path:
-        folder = self._folder
-        return folder.lock if folder else super().lock
-
-    @property
-    def folder(self) -> Path | None:
-        folder = self._folder
-        return folder.root if folder else None
-
-    @property
-    def address(self) -> str:
-        folder = self._folder
-        return folder.address if folder else self.uri
-
-    def local(self, name: str) -> Path:
-        path = self.root / name
-        if not path.exists():
-            with self._hidden(name, fsync=False) as temporary:
-                with self._open(name) as source, open(temporary, "wb") as target:
-                    shutil.copyfileobj(source, target, CHUNK)
-                os.replace(temporary, path)
-        return path
-
-    def renew(self, name: str) -> bool:
-        return super().remove(name)
-
-    def read(self, name: str) -> bytes:
-        with self._open(name) as source:
-            return bytes(source.read())
-
-    def has(self, name: str) -> bool:
-        info = self.system.get_file_info(f"{self.base}/{name}")
-        return bool(info.type != fs.FileType.NotFound)
-
-    def _open(self, name: str) -> pa.NativeFile:
-        return self.system.open_input_stream(f"{self.base}/{name}")
-
-    @contextlib.contextmanager
-    def writing(self, name: str, fsync: bool) -> Iterator[Path]:
-        with super().writing(name, fsync=False) as path:
-            yield path
-            folder = self._folder
-            if folder:
-                with folder.writing(name, fsync) as target:
-                    shutil.copyfile(path, target)
-            else:
-                self._move_in(path, name)
-
-    def _move_in(self, path: Path, name: str) -> None:
-        parent = f"{self.base}/{name}".rsplit("/", 1)[0]
-        self.system.create_dir(parent, recursive=True)
-        # An object store shows an object only when it is whole; elsewhere a rename does that
-        hidden = f"{parent}/.{os.path.basename(name)}.{uuid.uuid4().hex[:12]}.tmp"
-        with open(path, "rb") as source, self.system.open_output_stream(hidden) as target:
-            shutil.copyfileobj(source, target, CHUNK)
-        self.system.move(hidden, f"{self.base}/{name}")
-
-    def put(self, name: str, data: bytes, fsync: bool) -> bool:
-        """Puts a file in place if there is none; at a `file://` only one of all who try succeeds.
-
-        Elsewhere pyarrow has no conditional put: two that try at the very same time may both succeed, and
-        the one that was overwritten notices unless it looked too early.
-        """
-        folder = self._folder
-        if folder:
-            return folder.put(name, data, fsync)
-        if self.has(name):
-            return False
-        with self.writing(name, fsync) as path:
-            path.write_bytes(data)
-        return self.read(name) == data
-
-    def names(self, folder: str, suffix: str) -> list[str]:
-        wanted = fs.FileSelector(f"{self.base}/{folder}", recursive=True, allow_not_found=True)
-        found = self.system.get_file_info(wanted)
-        return sorted(
-            info.path.removeprefix(f"{self.base}/")
-            for info in found
-            if info.is_file and info.path.endswith(suffix) and not info.base_name.startswith(".")
-        )
-
-    def unfinished(self) -> list[str]:
-        found = super().unfinished()
-        for folder in FOLDERS:
-            wanted = fs.FileSelector(f"{self.base}/{folder}", recursive=True, allow_not_found=True)
-            found += [
-                info.path.removeprefix(f"{self.base}/")
-                for info in self.system.get_file_info(wanted)
-                if info.base_name.startswith(".") and info.base_name.endswith(".tmp")
-            ]
-        return found
-
-    def remove(self, name: str) -> bool:
-        super().remove(name)
-        try:
-            self.system.delete_file(f"{self.base}/{name}")
-        except FileNotFoundError:
-            return False
-        return True
-
-    def forget(self, kept: Callable[[], set[str]], before: str) -> None:
-        needed = kept()
-        for name in super().names("state", ".arrow"):
-            if name not in needed and os.path.basename(name) < before:
-                super().remove(name)
-
-
 @functools.lru_cache(maxsize=32)
 def place(root: str, private: bool = True) -> Place:
     """The place of a folder, or of a URI such as s3://bucket/folder or hdfs://host/folder."""
@@ -291,12 +164,7 @@ def place(root: str, private: bool = True) -> Place:
         )
     if "://" not in root:
         return Place(Path(root).absolute(), private)
-    try:
-        system, base = fs.FileSystem.from_uri(root)
-    except (pa.ArrowException, OSError) as error:
-        raise StateError(
-            f"The checkpoint '{root}' cannot be reached: {error}. Expected a folder or a URI that "
-            "pyarrow.fs understands (file, s3, gs, hdfs)."
-        ) from error
-    tag = hashlib.sha256(root.encode()).hexdigest()[:16]
-    return RemotePlace(cache_folder() / tag, private, root, system, base.rstrip("/"))
+    # What is far builds on what is here
+    from anabranch.state.arrow_place import arrow_place
+
+    return arrow_place(root, private)

@@ -18,7 +18,7 @@ from anabranch.routing.partition_map import PartitionMap
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.driver import MemorySink
-from anabranch.state.place import RemotePlace, place
+from anabranch.state.place import place
 from anabranch.state.store import read_latest
 from anabranch.testing.cases import Case
 from anabranch.testing.corruption import corrupt
@@ -196,7 +196,7 @@ class Course:
                 for name, frames in self.case.frames.items()
             }
         durable = place(self.root)
-        if isinstance(durable, RemotePlace):
+        if durable.far:
             shutil.rmtree(durable.root, ignore_errors=True)
 
 
