@@ -1,4 +1,4 @@
-"""What all tests share: `helpers` and the crash tests' `crash` on the path, and a small disk to fill."""
+"""What all tests share: `helpers` and `crash` on the path, a small disk to fill, an S3 server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from s3_server import Bucket
 
 # Spark and its workers, also those of child processes, listen on loopback only
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -31,12 +34,13 @@ settings.load_profile("fixed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps the tests of Spark, which share a session, in one of the processes that tests run in."""
+    """Keeps tests that share a Spark session, or an S3 server, in one of the processes that tests run in."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith("tests/spark/") else nodeid
+            shared = [name for name in ("spark", "store") if nodeid.startswith(f"tests/{name}/")]
+            return shared[0] if shared else nodeid
 
     return Together(config, log)
 
@@ -55,3 +59,26 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield place
     finally:
         subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.fixture(scope="session")
+def s3_bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+    """A bucket on a server that the tests of this process share."""
+    # Not above: what is imported there would not see the environment that is set there
+    from s3_server import serving
+
+    with serving(tmp_path_factory.mktemp("s3")) as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def s3_root(s3_bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one test that is in the bucket, and copies of objects in a cache of its own."""
+    from s3_server import change_machine
+
+    for name, value in s3_bucket.variables.items():
+        monkeypatch.setenv(name, value)
+    change_machine(monkeypatch, tmp_path / "machine")
+    root = s3_bucket.folder / tmp_path.name
+    root.mkdir()
+    return root

@@ -4,7 +4,7 @@
 
 Every step of every epoch is a line on standard output, so that the one who kills knows where it is; with
 `kill` the process kills itself at exactly that step, with `kill_at_change` right before or after the
-n-th time it renames or deletes a file. With `await_executors` it waits at those epochs for two
+n-th time it renames or deletes a file or an object. With `await_executors` it waits at those epochs for two
 executors, with `joins` it runs those (`joining.py`). A last line says that the run ended by itself.
 """
 
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import joining
+import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -129,16 +130,18 @@ def kill_at_change(wanted: int) -> None:
         def counted(*arguments: Any, **options: Any) -> Any:
             nonlocal done
             done += 1
-            if done == wanted and wanted % 2:
+            number = done  # other threads go on counting in the meantime
+            if number == wanted and wanted % 2:
                 os.kill(os.getpid(), signal.SIGKILL)
             result = change(*arguments, **options)
-            if done == wanted:
+            if number == wanted:
                 os.kill(os.getpid(), signal.SIGKILL)
             return result
 
         return counted
 
     os.replace, os.unlink = deadly(os.replace), deadly(os.unlink)
+    obstore.put, obstore.delete = deadly(obstore.put), deadly(obstore.delete)
 
 
 def await_executors(handle: list[Run]) -> None:
@@ -172,7 +175,7 @@ def main(spec: dict[str, Any]) -> None:
 
     run = place.start(
         sinks={name: root / "out" / name for name in queries_of(spec)},
-        checkpoint=root / "checkpoint",
+        checkpoint=spec.get("checkpoint") or root / "checkpoint",
         dead_letter=root / "dead",
         at_end="close",
         on_step=tell,

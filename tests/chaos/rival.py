@@ -10,17 +10,21 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import obstore
 
 from anabranch.errors import AnabranchError
 from helpers import Stage
 
 
 def stop() -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
+    # The signal is this thread's own: of one for the process another thread may hear first
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 def stopping_before_link(epoch: int) -> None:
@@ -33,6 +37,14 @@ def stopping_before_link(epoch: int) -> None:
         link(source, target, **options)
 
     os.link = slow
+    create = obstore.put
+
+    def slow_put(store: Any, key: Any, data: Any, **options: Any) -> Any:
+        if options.get("mode") == "create" and f'"epoch": {epoch},'.encode() in data:
+            stop()
+        return create(store, key, data, **options)
+
+    obstore.put = slow_put
 
 
 def main(folder: str, checkpoint: str, step: str = "", at: str = "-1") -> None:

@@ -123,7 +123,7 @@ def arrow_place(uri: str, private: bool) -> ArrowPlace:
         system, base = fs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError) as error:
         raise StateError(
-            f"The checkpoint '{uri}' cannot be reached: {error}. Expected a folder or a URI that "
-            "pyarrow.fs understands (file, s3, gs, hdfs)."
+            f"The checkpoint '{uri}' cannot be reached: {error}. Expected a folder, s3://bucket/folder, or "
+            "a URI that pyarrow.fs understands (file, gs, hdfs)."
         ) from error
     return ArrowPlace(cache_of(uri), private, uri, system, base.rstrip("/"))

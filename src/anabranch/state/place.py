@@ -21,6 +21,7 @@ from anabranch.state.folders import make_file, make_folder, sync
 
 FOLDERS = ("manifests", "sources", "state", "results")
 """Where `writing` is asked to put files."""
+S3_SCHEME = "s3://"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -159,12 +160,21 @@ def place(root: str, private: bool = True) -> Place:
         possible = False
     if not possible:
         raise StateError(
-            f"The checkpoint is {root!r}; expected a folder, or a URI that pyarrow.fs understands. Was a "
+            f"The checkpoint is {root!r}; expected a folder, or a URI such as s3://bucket/folder. Was a "
             "variable not set? Leave it out, or give None, for a run that is not to be continued."
         )
     if "://" not in root:
         return Place(Path(root).absolute(), private)
-    # What is far builds on what is here
-    from anabranch.state.arrow_place import arrow_place
+    # What is far builds on what is here, and needs libraries that a folder does without
+    if not root.startswith(S3_SCHEME):
+        from anabranch.state.arrow_place import arrow_place
 
-    return arrow_place(root, private)
+        return arrow_place(root, private)
+    try:
+        from anabranch.state.s3_place import s3_place
+    except ImportError as error:
+        raise StateError(
+            f"The checkpoint '{root}' needs a package that is not there ({error}): "
+            "pip install 'anabranch[s3]', on the driver and on every executor."
+        ) from error
+    return s3_place(root, private)
