@@ -17,6 +17,7 @@ from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment
 from anabranch.state.shelf import Shelf
+from anabranch.state.table import StateTable
 from anabranch.testing.compare import assert_same_rows
 from helpers import ranges
 
@@ -62,7 +63,7 @@ class Store:
     ) -> tuple[list[SegmentRef], SubqueryReport]:
         """Compacts as a site does and commits as the driver does."""
         written, masked = self.site(owned).compact(
-            lambda table, rows: sort_by_locator(rows), after, SPAN, fan, budget, self.name, False
+            TABLES, after, SPAN, fan, budget, self.name, False
         )
         report = SubqueryReport(segments=written, masked=masked_as_plain(masked))
         shelf = Shelf(self.refs)
@@ -87,6 +88,7 @@ def store(tmp_path: Path) -> Store:
 
 
 ALL = set(range(PARTITIONS))
+TABLES = [StateTable(name, (), sort_by_locator) for name in ("open", "kept", "pending")]
 
 
 def filled(store: Store, epochs: int, number: int = 40) -> None:

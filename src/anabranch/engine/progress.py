@@ -9,17 +9,13 @@ from typing import Any
 import polars as pl
 
 from anabranch.engine.epoch import EpochReport, Orders
-from anabranch.language.groups import Aggregate
-from anabranch.language.node import Node
 from anabranch.operators.base import END_OF_TIME
-from anabranch.operators.grouping import OPEN
-from anabranch.operators.join import preserved_tables
-from anabranch.operators.merger import PENDING
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.subquery import BY_LANE
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.table import StateTable
 
 
 def describe_epoch(
@@ -130,7 +126,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                     "grid": exchange.grid,
                     "rowsIn": sum(part.rows_in for part in done),
                     "rowsOut": sum(part.rows_out for part in done),
-                    "openRows": _open_rows(orders.plan.subqueries[name].node, record),
+                    "openRows": _open_rows(orders.plan.subqueries[name].operator.tables, record),
                     "pairsCompared": sum(part.compared for part in done),
                     "rowsReceived": sum(part.rows_received for part in done),
                     "bytesReceived": sum(part.bytes_received for part in done),
@@ -145,11 +141,9 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
     return operators
 
 
-def _open_rows(node: Node, record: SubqueryRecord) -> int:
+def _open_rows(tables: Iterable[StateTable], record: SubqueryRecord) -> int:
     """The rows of state that may have results of their own in the end, without new rows."""
-    told_already = isinstance(node, Aggregate) and node.emit == "update"
-    tables = {PENDING, *preserved_tables(node), *(() if told_already else (OPEN,))}
-    return sum(rows for table, rows in record.shelf.rows_by_table.items() if table in tables)
+    return sum(record.shelf.rows_by_table.get(table.name, 0) for table in tables if table.open)
 
 
 def skew(loads: Sequence[int]) -> float:

@@ -246,15 +246,16 @@ def _remember(
         if intersect(state.owned, [(one.slot, one.slot + 1)])
     ]
     for one in scattering:
-        for side in range(subquery.inputs):
-            state.scatter(f"in{side}", side, one, operator.compact)
+        for table in operator.tables:
+            if table.input is not None:
+                state.scatter(table, one)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
     if scattering:
         return  # what was scattered must not be merged as it was
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = state.compact(
-        operator.compact, moment.after, operator.span, settings.compaction_fan, budget, name,
+        operator.tables, moment.after, operator.span, settings.compaction_fan, budget, name,
         settings.fsync,
     )  # fmt: skip
     done.segments += merged

@@ -36,6 +36,7 @@ from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.table import BY_WATERMARK, FOR_GOOD, StateTable
 
 PANE = "__pane"
 
@@ -118,7 +119,7 @@ class WindowedAggregate(OneInput):
         if delta is None:
             return self._results([])
         kept = state.probe(OPEN, distinct(delta[LOCATOR].to_numpy()), moment.before)
-        merged = self.compact(OPEN, pl.concat([delta, *kept])) if kept else delta
+        merged = self._merged(pl.concat([delta, *kept])) if kept else delta
         # A locator may bring a stranger along: only groups of this epoch have changed
         changed = merged.join(delta.select(self.grouping), on=self.grouping, how="semi",
                               nulls_equal=True) if kept else merged  # fmt: skip
@@ -126,7 +127,7 @@ class WindowedAggregate(OneInput):
         self._keep(open_still, state)
         if not self.marked:
             return self._finish(changed)
-        before = self.compact(OPEN, pl.concat(kept)) if kept else delta.clear()
+        before = self._merged(pl.concat(kept)) if kept else delta.clear()
         numbered = changed.select(self.grouping).with_row_index(PAIR)
         replaced = before.join(numbered, on=self.grouping, nulls_equal=True, maintain_order="left")
         return paired(self._finish(changed), self._finish(replaced.drop(PAIR)), replaced[PAIR])
@@ -184,7 +185,17 @@ class WindowedAggregate(OneInput):
             begin = upto + 1
         return self._finish(pl.concat(found))
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        partials = [name for partial in self.partials for name in partial.columns]
+        columns = (*(name for name in self.grouping if name not in (LOCATOR, DUE)), *partials)
+        # What has been told in full once needs no rows to be told again
+        kept = isinstance(self.node.window, Everything)
+        told = self.node.emit == "update"
+        goes = FOR_GOOD if kept else BY_WATERMARK
+        return (StateTable(OPEN, columns, self._merged, goes, open=not told),)
+
+    def _merged(self, rows: pl.DataFrame) -> pl.DataFrame:
         return reduce(group(rows, self.grouping), self.grouping, self.partials, merge=True)
 
     def _keep(self, rows: pl.DataFrame | None, state: SiteState) -> None:
@@ -195,7 +206,7 @@ class WindowedAggregate(OneInput):
         filled = [part for part in parts if part.height]
         if not filled:
             return no_results(self.node.schema)
-        merged = self.compact(OPEN, pl.concat(filled)) if len(filled) > 1 else filled[0]
+        merged = self._merged(pl.concat(filled)) if len(filled) > 1 else filled[0]
         return self._finish(merged)
 
     def _finish(self, merged: pl.DataFrame) -> pl.DataFrame:

@@ -1,8 +1,8 @@
 """What every stateful operator can do, and the clock it is given.
 
 On the split side `intake` turns rows into what the operator needs of them, with a locator, and
-`combine` may shrink them. On the site side `advance` takes the epoch's rows to results and new state,
-and `compact` merges state rows. None has a side effect: an epoch can be done again.
+`combine` may shrink them. On the site side `advance` takes the epoch's rows to results and new state.
+`tables` says what it remembers. None has a side effect: an epoch can be done again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from anabranch.routing.hashing import BLOCK_ROWS, hash_columns
 from anabranch.routing.locator import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
+from anabranch.state.table import StateTable
 
+NO_KEY = "__row"
+"""A column that stands for the keys where there are none."""
 END_OF_TIME = 1 << 62
 """The watermark of an input that has ended."""
 
@@ -75,8 +78,9 @@ class Operator(Protocol):
         `frames` has what came to each input. Results may come in several frames, of bounded size.
         """
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        """State rows merged, sorted by locator."""
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        """What it remembers."""
 
 
 class RowByRow:
@@ -117,7 +121,7 @@ def evaluate(
         frame = compute(rows, node.keys).with_columns(arguments.values())
     else:
         # A frame without columns has no height
-        frame = pl.DataFrame([pl.zeros(rows.height, pl.UInt8, eager=True).alias("__row")])
+        frame = pl.DataFrame([pl.zeros(rows.height, pl.UInt8, eager=True).alias(NO_KEY)])
         frame = frame.with_columns(arguments.values())
     if in_order:
         assert node.input.ordered

@@ -12,6 +12,7 @@ import polars as pl
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import (
+    NO_KEY,
     Moment,
     OneInput,
     RowByRow,
@@ -24,14 +25,15 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.functions import finish, partials_for
 from anabranch.operators.grouping import MAX_EXPANDED, Groups, group, reduce
-from anabranch.operators.merger import MERGES, PENDING
+from anabranch.operators.merger import MERGES, pending
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
 from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import distinct
 from anabranch.settings import TRANSPARENT
-from anabranch.state.group import SiteState, sort_by_locator
+from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.table import FOR_GOOD, StateTable
 
 KEPT = "kept"
 NUMBER = "__number"
@@ -147,9 +149,16 @@ class OrderedAggregate(RowByRow, OneInput):
             result = keys.with_columns(*stamped, *values.get_columns())
         return results_of(result, self.node.schema)
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        if table == PENDING:
-            return sort_by_locator(rows)
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        arguments = dict.fromkeys(part.argument for part in self.partials if part.argument)
+        keys = self.keys or [NO_KEY]
+        columns = (*keys, TIME, SEQ, *arguments, *self.payload)
+        kept = StateTable(KEPT, (*columns, NUMBER), self._last_ones, FOR_GOOD)
+        return pending(columns), kept
+
+    def _last_ones(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The last rows of each group, as many as its results need."""
         groups = group(rows.rechunk().sort(NUMBER), self.keys)
         ends = np.append(groups.starts[1:], rows.height)[groups.ids()]
         lasting = np.arange(rows.height) >= ends - self.rows

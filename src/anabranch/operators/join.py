@@ -19,7 +19,6 @@ import polars as pl
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Expression, Named, columns_of
 from anabranch.language.join import FILTERING, Join
-from anabranch.language.node import Node
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,
@@ -40,15 +39,10 @@ from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.table import StateTable
 
 PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
 """The inputs whose rows have results also where they meet nothing."""
-
-
-def preserved_tables(node: Node) -> tuple[str, ...]:
-    """The tables of state whose rows may still have results though nothing meets them."""
-    kind = node.kind if isinstance(node, Join) else ""
-    return tuple(f"in{number}" for number in PRESERVED.get(kind, ()))
 
 
 class SymmetricJoin(RowByRow):
@@ -222,8 +216,25 @@ class SymmetricJoin(RowByRow):
             met = met.unique(maintain_order=True)
             state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        return sort_by_locator(rows, TIME)
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        kinds = []
+        for inlet in self.inlets:
+            preserved = inlet.number in self.preserved
+            keys = tuple(key.name for key in inlet.keys)
+            columns = (*keys, TIME, *inlet.payload, *((MET,) if preserved else ()))
+            kinds.append(
+                StateTable(inlet.table, columns, by_time, input=inlet.number, open=preserved)
+            )
+            if preserved or (self.node.kind == "semi" and inlet.number == 0):
+                sources = tuple(other.table for other in self.inlets)
+                kinds.append(StateTable(inlet.met, inlet.identity, by_time, derived_from=sources))
+        return tuple(kinds)
+
+
+def by_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of each key in the order of their times."""
+    return sort_by_locator(rows, TIME)
 
 
 def _dealt_out(frame: pl.DataFrame, keys: list[str], slots: int) -> pl.DataFrame:

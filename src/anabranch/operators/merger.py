@@ -28,9 +28,16 @@ from anabranch.operators.partials import SEQ, TIME
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.segment import DUE
+from anabranch.state.table import StateTable
 
 PENDING = "pending"
 """The table of rows that wait for the watermark."""
+
+
+def pending(columns: tuple[str, ...]) -> StateTable:
+    """That table, for rows with these columns."""
+    return StateTable(PENDING, columns, sort_by_locator, open=True)
+
 
 Merger: TypeAlias = Callable[[pl.DataFrame | None, SiteState, Moment], pl.DataFrame | None]
 """From the rows of an epoch to those whose turn has come, in their order; None if there are none."""

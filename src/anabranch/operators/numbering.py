@@ -15,12 +15,13 @@ import polars as pl
 
 from anabranch.language.numbered import PLACE, SEEN, Numbered
 from anabranch.operators.base import Moment, RowByRow, Spread, add_locator, time_of
-from anabranch.operators.merger import MERGES, PENDING
+from anabranch.operators.merger import MERGES, pending
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
 from anabranch.settings import TRANSPARENT
-from anabranch.state.group import SiteState, sort_by_locator
+from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.table import FOR_GOOD, StateTable
 
 COUNTS = "counts"
 _OTHER = "__other"
@@ -95,7 +96,11 @@ class Numbering(RowByRow):
         most = pl.concat(known).select(pl.col(PLACE).max(), pl.col(SEEN).max()).row(0)
         return int(most[0]), int(most[1])
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        if table == PENDING:
-            return sort_by_locator(rows)
-        return rows.sort(PLACE, SEEN).tail(1)
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        counts = StateTable(COUNTS, (PLACE, SEEN), _highest, FOR_GOOD)
+        return pending((TIME, SEQ, _OTHER, *self.payload)), counts
+
+
+def _highest(counts: pl.DataFrame) -> pl.DataFrame:
+    return counts.sort(PLACE, SEEN).tail(1)

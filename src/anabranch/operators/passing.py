@@ -18,6 +18,7 @@ from anabranch.routing.hashing import hash_columns
 from anabranch.routing.locator import locator, slot_of
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, NEVER
+from anabranch.state.table import StateTable
 
 
 class Passing(RowByRow, OneInput):
@@ -44,5 +45,6 @@ class Passing(RowByRow, OneInput):
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        raise NotImplementedError
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        return ()

@@ -37,6 +37,7 @@ from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
+from anabranch.state.table import BY_WATERMARK, GIVEN_BACK, StateTable
 
 BLOCK = 1 << 16
 """Pairs looked at at a time: as many as a core's own cache has room for."""
@@ -77,15 +78,14 @@ class Product(RowByRow):
         self, frames: Sequence[Frame | None], state: SiteState, moment: Moment
     ) -> Iterator[pl.DataFrame]:
         arrived = [
-            None if frame is None else self.compact(f"in{number}", frame.wide())
-            for number, frame in enumerate(frames)
+            None if frame is None else in_time(frame.wide()) for number, frame in enumerate(frames)
         ]
         yield from gathered(self._pairs(arrived, state), CHUNK)
         for number, rows in enumerate(arrived):
             if rows is not None:
                 after = moment.after
                 lasting = rows if after is None else rows.filter(pl.col(DUE) > after)
-                state.append(f"in{number}", lasting)
+                state.append(table_of(number), lasting)
         if self.node.rows is not None:
             self._expire(arrived, state)
 
@@ -99,7 +99,7 @@ class Product(RowByRow):
                 mine, theirs = new[first], new[1 - first]
                 if mine is None:
                     continue
-                others = state.of_slot(f"in{1 - first}", cell)
+                others = state.of_slot(table_of(1 - first), cell)
                 # By time, a pair of new rows is met from the left; by rows, from the later of the two
                 if theirs is not None and (first == 0 or self.node.rows is not None):
                     others.append(theirs)
@@ -116,10 +116,27 @@ class Product(RowByRow):
                       for rows, name, more in ((own, TIME, 1), (other, SEEN, 0))
                       if rows is not None]  # fmt: skip
             if counts:
-                state.expire(f"in{number}", COUNTED + max(counts) - 1)
+                state.expire(table_of(number), COUNTED + max(counts) - 1)
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
-        return rows.sort(LOCATOR, TIME)
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        by_rows = self.node.rows is not None
+        first = (TIME, SEEN) if by_rows else (TIME,)
+        goes = GIVEN_BACK if by_rows else BY_WATERMARK
+        return tuple(
+            StateTable(table_of(number), (*first, *payload), in_time, goes, number)
+            for number, payload in enumerate(self.payload)
+        )
+
+
+def in_time(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of each cell in the order of their times."""
+    return rows.sort(LOCATOR, TIME)
+
+
+def table_of(input: int) -> str:
+    """The table with the rows of an input."""
+    return f"in{input}"
 
 
 def _cells(arrived: Sequence[pl.DataFrame | None]) -> list[int]:

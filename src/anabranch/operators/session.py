@@ -31,6 +31,7 @@ from anabranch.routing.frame import Frame
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
+from anabranch.state.table import StateTable
 
 FIRST, LAST = "__first", "__last"
 _REACH = "__reach"
@@ -153,7 +154,13 @@ class SessionAggregate(OneInput):
         names = [name for partial in self.partials for name in partial.columns]
         state.append(OPEN, merged.select(LOCATOR, DUE, *self.keys, FIRST, LAST, *names))
 
-    def compact(self, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    @property
+    def tables(self) -> tuple[StateTable, ...]:
+        partials = [name for partial in self.partials for name in partial.columns]
+        columns = (*self.keys, FIRST, LAST, *partials)
+        return (StateTable(OPEN, columns, self._joined, open=True),)
+
+    def _joined(self, rows: pl.DataFrame) -> pl.DataFrame:
         return self._sessions(rows, merge=True)
 
     def _finish(self, rows: pl.DataFrame) -> pl.DataFrame:

@@ -27,6 +27,7 @@ from anabranch.state.segment import (
     write_segments,
 )
 from anabranch.state.stretch import Stretches, settle
+from anabranch.state.table import StateTable
 
 MAX_CLASSES = 8
 """Segments written per table and epoch at most: one per class of due times."""
@@ -133,11 +134,10 @@ class SiteState:
             refs += write_segments(self.place, name(table), table, parts, live, born, fsync)
         return refs
 
-    def scatter(
-        self, table: str, side: int, scattered: Scattered,
-        merge: Callable[[str, pl.DataFrame], pl.DataFrame],
-    ) -> None:  # fmt: skip
+    def scatter(self, declared: StateTable, scattered: Scattered) -> None:
         """Takes the rows of a slot to its cells, as of the next epoch."""
+        assert declared.input is not None
+        table = declared.name
         slot = [(scattered.slot, scattered.slot + 1)]
         found = self.of_slot(table, scattered.slot)
         for ref, wanted in self._mine(table):
@@ -147,15 +147,17 @@ class SiteState:
         fresh = self.new.pop(table, [])
         rows = [*found, *(frame.select(found[0].columns) if found else frame for frame in fresh)]
         if rows:
-            self.append(table, merge(table, scatter(pl.concat(rows), scattered, side, 0)))
+            spread = scatter(pl.concat(rows), scattered, declared.input, 0)
+            self.append(table, declared.merge(spread))
         cells = (scattered.first, scattered.first + sum(scattered.bands))
         self.cells = sorted({*self.cells, cells})
 
     def compact(
-        self, merge: Callable[[str, pl.DataFrame], pl.DataFrame], after: int | None, span: int,
-        fan: int, budget: int, name: Callable[[str], str], fsync: bool,
+        self, tables: Sequence[StateTable], after: int | None, span: int, fan: int, budget: int,
+        name: Callable[[str], str], fsync: bool,
     ) -> tuple[list[SegmentRef], list[Masked]]:  # fmt: skip
         """Merges slices where `fan` segments of one tier overlap, at most `budget` rows per tier."""
+        merges = {table.name: table.merge for table in tables}
         written: list[SegmentRef] = []
         masked: list[Masked] = []
         left: dict[int, int] = {}
@@ -183,7 +185,7 @@ class SiteState:
             if rows is not None and after is not None:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
-                merged = [(tier + 1, merge(table, rows))]
+                merged = [(tier + 1, merges[table](rows))]
                 file = name(f"{table}-merged-{len(written)}")
                 born = min(births), max(births)
                 # Only the chosen slots: what a segment claims decides what is merged next

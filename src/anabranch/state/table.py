@@ -1,0 +1,33 @@
+"""State tables, declared: what an operator remembers under a name, when its rows go, how they are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+BY_WATERMARK = "by watermark"
+"""Rows go when the watermark has passed their due time: whatever reads them has had them by then."""
+GIVEN_BACK = "given back"
+"""The operator says which rows have done their work."""
+FOR_GOOD = "for good"
+"""Rows stay, as few as merging makes them."""
+
+
+@dataclass(frozen=True)
+class StateTable:
+    """What an operator remembers under one name."""
+
+    name: str
+    columns: tuple[str, ...]
+    """What its rows have besides locator and due time."""
+    merge: Callable[[pl.DataFrame], pl.DataFrame]
+    """Rows of several segments as those of one: sorted by locator, and fewer where that can be."""
+    goes: str = BY_WATERMARK
+    input: int | None = None
+    """The input whose rows these are, one by one as they came; they can be dealt out to cells."""
+    open: bool = False
+    """Whether its rows may have results of their own although nothing more comes."""
+    derived_from: tuple[str, ...] = ()
+    """Tables of the same operator that it could be made of again."""
