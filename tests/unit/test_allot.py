@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Session
-from anabranch.routing.allot import allot, allot_whole, busiest
+from anabranch.adapt.policies.shares import allot, allot_whole, busiest
 from anabranch.routing.partition_map import even_map
 
 

@@ -89,8 +89,7 @@ def test_a_crash_in_a_far_move_resumes_it(
     again = far.start(lambda *_: None)
     assert again.await_termination(60)
     assert far.rows() == expected
-    protocol = again._governor._balancing.protocol
-    assert protocol.moving == {}
+    assert again._governor.moving == {}
     sites = set(again.partition_map("flows@1").sites[:5])
     # Rolled back if nothing of it was committed yet, carried through otherwise
     assert sites in ({0}, {3})

@@ -43,8 +43,8 @@ def test_a_view_without_new_epochs_is_the_last_one_again() -> None:
     """However often it is asked for: nothing is counted twice, nothing is lost."""
     known = even_map(4, 2)
     standing = Standing(
-        {"x": known}, {"x": np.zeros(4)}, {"x": np.zeros(4, dtype=bool)}, np.ones(2, dtype=bool),
-        np.full(2, np.inf), np.zeros(2),
+        {"x": known}, {"x": np.zeros(4)}, {"x": np.zeros(4, dtype=bool)},
+        {"x": np.zeros(4, dtype=bool)}, np.ones(2, dtype=bool), np.full(2, np.inf), np.zeros(2),
     )  # fmt: skip
     collector = Collector(2, smooth=True)
     rows = np.array([10, 20, 30, 40])
@@ -81,7 +81,15 @@ def test_an_epoch_may_end_after_the_view_that_gave_its_exchange_cells() -> None:
         still = np.zeros(count, dtype=bool)
         alive, memory = np.ones(2, dtype=bool), np.full(2, np.inf)
         return collector.view(
-            Standing({"x": known}, {"x": np.zeros(count)}, {"x": still}, alive, memory, np.zeros(2))
+            Standing(
+                {"x": known},
+                {"x": np.zeros(count)},
+                {"x": still},
+                {"x": still},
+                alive,
+                memory,
+                np.zeros(2),
+            )
         )
 
     epoch(0)

@@ -1,11 +1,28 @@
-"""What can be done between two epochs: proposed by a policy, judged by the arbiter, done by a protocol."""
+"""What can be done between two epochs: proposed by a policy, judged by the arbiter, done by a protocol.
+
+An action knows what it does to whatever it is applied to, how a person would say it, and how it is recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
-from anabranch.routing.partition_map import PartitionMap
+
+class Target(Protocol):
+    """What actions are applied to: the maps of the exchanges, and what is done about hot slots."""
+
+    def move(self, exchange: str, partition: int, site: int) -> None: ...
+
+    def place(self, exchange: str, sites: tuple[int, ...]) -> None: ...
+
+    def split(self, exchange: str, at: int) -> None: ...
+
+    def merge(self, exchange: str, partition: int, other: int) -> None: ...
+
+    def condense(self, exchange: str, slot: int) -> None: ...
+
+    def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -20,14 +37,76 @@ class Action:
     def subject(self) -> tuple[str, int]:
         return self.exchange, self.partition
 
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        """All partitions that it is about."""
+        return (self.subject,)
+
+    @property
+    def name(self) -> str:
+        """The partition as people write it."""
+        return f"{self.exchange}/{self.partition}"
+
+    def words(self) -> str:
+        """The action as a person would say it."""
+        raise NotImplementedError
+
+    def apply(self, target: Target) -> None:
+        """Does it."""
+        raise NotImplementedError
+
+    def plain(self) -> dict[str, Any]:
+        """The action as the history records it."""
+        return {
+            "action": self.words(),
+            "kind": type(self).__name__.lower(),
+            "exchange": self.exchange,
+            "partition": self.partition,
+            "source": None,
+            "target": None,
+            "bytes": 0,
+            "cause": self.cause,
+        }
+
 
 @dataclass(frozen=True)
 class Move(Action):
-    """A partition to another site."""
+    """A partition to another site.
+
+    >>> Move("flows", 640, "load", source=2, target=5).words()
+    'move flows/640 from site 2 to 5'
+    """
 
     source: int
     target: int
     bytes: int = 0
+
+    def words(self) -> str:
+        return f"move {self.name} from site {self.source} to {self.target}"
+
+    def apply(self, target: Target) -> None:
+        target.move(self.exchange, self.partition, self.target)
+
+    def plain(self) -> dict[str, Any]:
+        where = {"source": self.source, "target": self.target, "bytes": self.bytes}
+        return {**super().plain(), **where}
+
+
+@dataclass(frozen=True)
+class Allot(Action):
+    """All partitions of an exchange to these sites: its share of them.
+
+    >>> Allot("flows", 0, "shares", sites=(1, 1, 2, 2)).words()
+    'give flows the sites 1 to 2'
+    """
+
+    sites: tuple[int, ...]
+
+    def words(self) -> str:
+        return f"give {self.exchange} the sites {min(self.sites)} to {max(self.sites)}"
+
+    def apply(self, target: Target) -> None:
+        target.place(self.exchange, self.sites)
 
 
 @dataclass(frozen=True)
@@ -35,6 +114,12 @@ class Split(Action):
     """A partition into two, at a slot within its range; both stay where it is."""
 
     at: int
+
+    def words(self) -> str:
+        return f"split {self.name} at {self.at}"
+
+    def apply(self, target: Target) -> None:
+        target.split(self.exchange, self.at)
 
 
 @dataclass(frozen=True)
@@ -44,12 +129,28 @@ class Merge(Action):
     other: int
     """The first slot of the one after it."""
 
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        return self.subject, (self.exchange, self.other)
+
+    def words(self) -> str:
+        return f"merge {self.name} with {self.exchange}/{self.other}"
+
+    def apply(self, target: Target) -> None:
+        target.merge(self.exchange, self.partition, self.other)
+
 
 @dataclass(frozen=True)
 class Condense(Action):
     """Sub-aggregate the rows of a slot before they are sent: it has a hot key."""
 
     slot: int
+
+    def words(self) -> str:
+        return f"sub-aggregate slot {self.slot} of {self.exchange} before it is sent"
+
+    def apply(self, target: Target) -> None:
+        target.condense(self.exchange, self.slot)
 
 
 @dataclass(frozen=True)
@@ -59,44 +160,9 @@ class Scatter(Action):
     slot: int
     sites: tuple[int, ...]
 
+    def words(self) -> str:
+        sites = ", ".join(map(str, self.sites))
+        return f"scatter slot {self.slot} of {self.exchange} over cells on sites {sites}"
 
-def words(action: Action) -> str:
-    """The action as a person would say it.
-
-    >>> words(Move("flows", 640, "load", source=2, target=5))
-    'move flows/640 from site 2 to 5'
-    """
-    name = f"{action.exchange}/{action.partition}"
-    if isinstance(action, Move):
-        return f"move {name} from site {action.source} to {action.target}"
-    if isinstance(action, Split):
-        return f"split {name} at {action.at}"
-    if isinstance(action, Condense):
-        return f"sub-aggregate slot {action.slot} of {action.exchange} before it is sent"
-    if isinstance(action, Scatter):
-        sites = ", ".join(map(str, action.sites))
-        return f"scatter slot {action.slot} of {action.exchange} over cells on sites {sites}"
-    assert isinstance(action, Merge)
-    return f"merge {name} with {action.exchange}/{action.other}"
-
-
-def applied(maps: Mapping[str, PartitionMap], actions: Sequence[Action]) -> dict[str, PartitionMap]:
-    """The maps after these actions."""
-    after = dict(maps)
-    targets: dict[str, dict[int, int]] = {}
-    for action in actions:
-        if isinstance(action, Move):
-            targets.setdefault(action.exchange, {})[action.partition] = action.target
-    for exchange, moved in targets.items():
-        after[exchange] = after[exchange].moved(moved)
-    for action in actions:
-        if isinstance(action, Split):
-            after[action.exchange] = after[action.exchange].split(action.at)
-        elif isinstance(action, Merge):
-            known = after[action.exchange]
-            one, other = (
-                known.sites[known.partition_at(at)] for at in (action.partition, action.other)
-            )
-            if one == other:
-                after[action.exchange] = known.merged(action.other)
-    return after
+    def apply(self, target: Target) -> None:
+        target.scatter(self.exchange, self.slot, self.sites)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from anabranch.adapt.actions import Action, Merge, Move
+from anabranch.adapt.actions import Action, Move
 from anabranch.adapt.view import View
 
 CHANGED = 1.2
@@ -63,7 +63,7 @@ class Arbiter:
         for action in proposals:
             reason = self._refusal(action, view, round, budget, seen)
             if reason is None:
-                seen.update(_subjects(action))
+                seen.update(action.subjects)
                 if isinstance(action, Move):
                     budget -= action.bytes
                     self._remember(action, view, round)
@@ -73,7 +73,7 @@ class Arbiter:
     def _refusal(
         self, action: Action, view: View, round: int, budget: float, seen: set[tuple[str, int]]
     ) -> str | None:
-        if not seen.isdisjoint(_subjects(action)):
+        if not seen.isdisjoint(action.subjects):
             return "another proposal for this partition was accepted"
         if not isinstance(action, Move):
             return None
@@ -106,10 +106,3 @@ class Arbiter:
                 del left[site]
             if not left:
                 del self._departures[subject]
-
-
-def _subjects(action: Action) -> list[tuple[str, int]]:
-    """The partitions that an action is about."""
-    if isinstance(action, Merge):
-        return [action.subject, (action.exchange, action.other)]
-    return [action.subject]

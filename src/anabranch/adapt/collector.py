@@ -35,6 +35,8 @@ class Traffic:
     seconds: float
     """What all sites together spent on it."""
     rows_out: int = 0
+    worked: np.ndarray | None = None
+    """The rows that each site worked on, where these are not all that came for it."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Sample:
     """One epoch on the sites of one level."""
 
     seconds: float
-    """What the busiest site took."""
+    """What the busiest site took; in a simulation, the time that passed."""
     busy: np.ndarray
     waiting: np.ndarray
     rows: np.ndarray
@@ -76,6 +78,8 @@ class Standing:
     maps: Mapping[str, PartitionMap]
     bytes: Mapping[str, np.ndarray]
     """Bytes of state of each partition."""
+    on_disk: Mapping[str, np.ndarray]
+    """Whether the state of each partition was spilled."""
     fixed: Mapping[str, np.ndarray]
     """Whether each partition must stay where it is."""
     alive: np.ndarray
@@ -107,7 +111,7 @@ class Collector:
     def _restart(self) -> None:
         self.seconds, self.epochs = 0.0, 0
         self._busy, self._waiting, self._rows = (np.zeros(self._sites) for _ in range(3))
-        self._nominal_rows: dict[str, np.ndarray] = {}
+        self._worked: dict[str, np.ndarray] = {}
         for known in self._exchanges.values():
             known.rows = np.zeros(len(known.starts))
             known.peak_rows = np.zeros(len(known.starts))
@@ -115,7 +119,7 @@ class Collector:
 
     def _keep(self) -> None:
         """Remembers what was collected, for a view that is wanted before there is more."""
-        names = ("seconds", "epochs", "_busy", "_waiting", "_rows", "_nominal_rows")
+        names = ("seconds", "epochs", "_busy", "_waiting", "_rows", "_worked")
         self._last = {name: getattr(self, name) for name in names}
         self._last["_exchanges"] = {name: replace(e) for name, e in self._exchanges.items()}
 
@@ -142,9 +146,11 @@ class Collector:
             known.last_use = np.where(seen.rows > 0, epoch, known.last_use)
             known.rows_out += seen.rows_out
             known.seconds += seen.seconds
-            owners = np.asarray(maps[name].sites)
-            by_site = np.bincount(owners, weights=seen.rows, minlength=self._sites)
-            self._nominal_rows[name] = self._nominal_rows.get(name, 0) + by_site
+            worked = seen.worked
+            if worked is None:
+                owners = np.asarray(maps[name].sites)
+                worked = np.bincount(owners, weights=seen.rows, minlength=self._sites)
+            self._worked[name] = self._worked.get(name, 0) + worked
 
     def _known(self, name: str, partitions: PartitionMap) -> _Exchange:
         known = self._exchanges.get(name)
@@ -167,9 +173,10 @@ class Collector:
         nominal = np.zeros(self._sites)
         for name in names:
             known = self._known(name, standing.maps[name])
-            if known.rows.sum() > 0 and known.seconds > 0:
-                known.cost = known.seconds / float(known.rows.sum())
-            nominal += np.asarray(self._nominal_rows.get(name, 0.0)) * known.cost
+            worked = np.asarray(self._worked.get(name, 0.0))
+            if worked.sum() > 0 and known.seconds > 0:
+                known.cost = known.seconds / float(worked.sum())
+            nominal += worked * known.cost
         slow = self._slow(nominal)
         parts = [self._partitions(at, name, standing) for at, name in enumerate(names)]
         partitions = Partitions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
@@ -178,10 +185,13 @@ class Collector:
         if self._smooth:
             taken = partitions.work * slow[partitions.site]
             busy = self._fixed + np.bincount(partitions.site, taken, self._sites)
-        resident = np.bincount(partitions.site, weights=partitions.bytes, minlength=self._sites)
+        kept, spilled = (
+            np.bincount(partitions.site, weights=size, minlength=self._sites)
+            for size in (partitions.bytes, partitions.bytes * partitions.on_disk)
+        )
         sites = Sites(
             busy=busy, waiting=self._waiting / epochs, rows=self._rows / epochs, slowness=slow,
-            resident=resident, spilled=np.zeros(self._sites), held=standing.held,
+            resident=kept - spilled, spilled=spilled, held=standing.held,
             memory=standing.memory, alive=standing.alive, executors=tuple(self._executors),
         )  # fmt: skip
         seconds = max(self.seconds / epochs, float(busy.max(initial=0.0)), 1e-9)
@@ -236,7 +246,7 @@ class Collector:
             known.rows_out / scale * share,
             share * known.usual * known.cost,
             standing.bytes[name],
-            np.zeros(count, dtype=bool),
+            standing.on_disk[name],
             known.last_use,
             standing.fixed[name],
             known.peak_rows / np.maximum(known.rows, 1),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from anabranch.adapt.actions import Action, Move, words
+from anabranch.adapt.actions import Action
 
 CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
 """Who decides: what was measured, the user, or sites that come and go."""
+MOST_DECISIONS = 5_000
+"""Decisions that are remembered."""
 
 
 @dataclass
@@ -31,17 +34,9 @@ class Decision:
     """Why a move that takes some epochs was not carried out after all."""
 
     def plain(self) -> dict[str, Any]:
-        move = self.action if isinstance(self.action, Move) else None
         return {
             "epoch": self.epoch,
-            "action": words(self.action),
-            "kind": type(self.action).__name__.lower(),
-            "exchange": self.action.exchange,
-            "partition": self.action.partition,
-            "source": move.source if move else None,
-            "target": move.target if move else None,
-            "bytes": move.bytes if move else 0,
-            "cause": self.action.cause,
+            **self.action.plain(),
             "accepted": self.accepted,
             "reason": self.reason,
             "origin": self.origin,
@@ -52,6 +47,35 @@ class Decision:
                 "imbalanceAfter": rounded(self.after),
             },
         }
+
+
+class History:
+    """The decisions of a run, the last ones of many."""
+
+    def __init__(self) -> None:
+        self._decisions: deque[Decision] = deque(maxlen=MOST_DECISIONS)
+        self._untold: list[Decision] = []
+        """Decisions that no progress report has told yet."""
+
+    def keep(self, decision: Decision) -> None:
+        self._decisions.append(decision)
+        self._untold.append(decision)
+
+    def give_up(self, action: Action, reason: str) -> None:
+        """Remembers why something is not carried out after all."""
+        for decision in reversed(self._decisions):
+            if decision.action == action:
+                decision.given_up = reason
+                return
+
+    def all(self) -> list[Decision]:
+        """Every decision, oldest first."""
+        return list(self._decisions)
+
+    def tell(self) -> list[Decision]:
+        """What was decided since it was last told."""
+        recent, self._untold = self._untold, []
+        return recent
 
 
 def rounded(value: float | None) -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from anabranch.adapt.actions import Condense, Scatter
 from anabranch.language.join import Join
 from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
@@ -44,9 +43,9 @@ class HotSlots:
             for one in record.scattered
         }
 
-    def condense(self, action: Condense, epoch: int) -> None:
+    def condense(self, exchange: str, slot: int, epoch: int) -> None:
         """Has senders sub-aggregate the rows of a slot from the next epoch on."""
-        self._condensed[action.exchange, action.slot] = epoch
+        self._condensed[exchange, slot] = epoch
 
     @property
     def handled(self) -> Collection[tuple[str, int]]:
@@ -70,17 +69,17 @@ class HotSlots:
                 found.setdefault(exchange, []).append((slot, slot + 1))
         return {exchange: tuple(sorted(slots)) for exchange, slots in found.items()}
 
-    def scatter(self, action: Scatter, known: PartitionMap) -> PartitionMap:
+    def scatter(
+        self, exchange: str, slot: int, sites: tuple[int, ...], known: PartitionMap
+    ) -> PartitionMap:
         """Sets out to scatter a slot with the next epoch: the map with its cells."""
-        handled = (action.exchange, action.slot) in self._known
-        self._known.add((action.exchange, action.slot))
-        if handled or known.slots + len(action.sites) > MAX_SLOTS:
+        handled = (exchange, slot) in self._known
+        self._known.add((exchange, slot))
+        if handled or known.slots + len(sites) > MAX_SLOTS:
             return known
-        bands = choose_grid(len(action.sites)).bands
-        self._next.setdefault(action.exchange, []).append(
-            Scattered(action.slot, known.slots, bands)
-        )
-        return known.with_cells(action.sites)
+        bands = choose_grid(len(sites)).bands
+        self._next.setdefault(exchange, []).append(Scattered(slot, known.slots, bands))
+        return known.with_cells(sites)
 
     def take_next(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
         """What is scattered in this epoch; not while anything of its exchange waits."""

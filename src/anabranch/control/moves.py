@@ -39,11 +39,11 @@ def resumed(manifest: Manifest, maps: Mapping[str, PartitionMap]) -> dict[tuple[
 
 
 def fetches(
-    moving: Iterable[Moving], plan: Plan, manifest: Manifest, maps: Mapping[str, PartitionMap]
+    moves: Iterable[Move], plan: Plan, manifest: Manifest, maps: Mapping[str, PartitionMap]
 ) -> dict[int, tuple[str, ...]]:
-    """The files that the new sites of partitions should have at hand."""
+    """The files that the new sites of these partitions should have at hand."""
     wanted: dict[int, set[str]] = {}
-    for move in (known.move for known in moving):
+    for move in moves:
         slots = maps[move.exchange].range_at(move.partition)
         for member in plan.exchanges[move.exchange].members:
             shelf = manifest.subqueries[member.name].shelf

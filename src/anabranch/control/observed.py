@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,10 @@ class Observed:
     """Rows of hot slots before and after sub-aggregation, by exchange."""
     memory: Mapping[int, int]
     """Bytes that sites may keep, where that is another number than the setting's."""
+    spilled: Mapping[str, Collection[int]] = field(default_factory=dict)
+    """The partitions of each exchange whose state is on disk only, by their first slots."""
+    ended: float = 0.0
+    """When it ended; it counts where moves take a time of their own."""
 
 
 def state_bytes(

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from anabranch.control.governor import Steered
+from anabranch.control.holdings import Steered
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,

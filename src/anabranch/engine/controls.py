@@ -82,7 +82,7 @@ class Controls:
                         f"to site {site}: unpin it first, or leave it there."
                     )
             self._governor.by_hand.add(exchange)
-            self._governor.give(
+            self._governor.holdings.give(
                 {exchange: partition_map}, "another map", self._checkpoint.manifest.epoch
             )
 
@@ -135,13 +135,13 @@ class Controls:
     def _request(self, actions: Sequence[Action]) -> None:
         """Has these actions carried out as they are, unchecked: for chaos."""
         with self._changing():
-            self._governor.by_request(actions, self._checkpoint.manifest.epoch)
+            self._governor.holdings.request(actions, self._checkpoint.manifest.epoch)
 
     def move(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""
         with self._changing():
             move = self._move(subquery, partition, site, "asked for")
-            pinned = self._governor.pinned_to(move.subject)
+            pinned = self._governor.holdings.pins.get(move.subject)
             if pinned not in (None, site):
                 raise RunError(
                     f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
@@ -153,7 +153,7 @@ class Controls:
                     "when the site is back."
                 )
             if move.source != move.target:
-                self._governor.by_request([move], self._checkpoint.manifest.epoch)
+                self._governor.holdings.request([move], self._checkpoint.manifest.epoch)
 
     def pin(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition to a site and keeps it there, through restarts too, until `unpin`.
@@ -163,15 +163,15 @@ class Controls:
         with self._changing():
             move = self._move(subquery, partition, site, "pinned")
             if move.source != move.target and self._governor.alive[site]:
-                self._governor.by_request([move], self._checkpoint.manifest.epoch)
-            self._governor.pin(move.subject, site)
+                self._governor.holdings.request([move], self._checkpoint.manifest.epoch)
+            self._governor.holdings.pins[move.subject] = site
 
     def unpin(self, subquery: str, partition: int) -> None:
         """Lets a pinned partition move again."""
         with self._changing():
             self.partition_map(subquery)
             subject = (self.plan.subqueries[subquery].exchange, whole("partition", partition))
-            if not self._governor.unpin(subject):
+            if self._governor.holdings.pins.pop(subject, None) is None:
                 raise RunError(f"Partition {partition} of '{subquery}' is not pinned.")
 
     def pause(self, subquery: str, partition: int) -> None:
@@ -210,7 +210,7 @@ class Controls:
             raise RunError(
                 f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
             )
-        self._governor.require_at_rest((exchange, partition))
+        self._governor.holdings.transitions.moves.require_at_rest((exchange, partition))
         known = self.partition_map(subquery)
         source = known.sites[known.partition_at(partition)]
         return Move(exchange, partition, cause, source=source, target=whole("site", site))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 import polars as pl
 
 from anabranch.control.governor import Governor
+from anabranch.control.manner import Manner
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
 from anabranch.engine.epoch import EpochReport, Orders, StandingOrders, StreamOrders
@@ -70,7 +71,7 @@ class Run(Controls):
         try:
             self._governor = Governor(
                 plan, options.settings, options.sites, self._checkpoint.manifest,
-                far=self._checkpoint.store.place.far,
+                Manner(far=self._checkpoint.store.place.far, clock=time.perf_counter),
             )  # fmt: skip
         except BaseException:
             self._checkpoint.close()

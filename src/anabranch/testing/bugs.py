@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from anabranch.control.balancing import Balancing
-from anabranch.control.governor import Governor, Waiting
+from anabranch.control.governor import Governor
 from anabranch.control.pins import Pins
+from anabranch.control.waiting import Waiting
 from anabranch.engine import commit, outbox, sharing, site, split, transport
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.epoch import Orders

@@ -210,7 +210,7 @@ def condense(it: Meddling) -> bool:
 
 def spread_out(it: Meddling) -> bool:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
-    scatterable = it.run._governor.scatterable
+    scatterable = it.run._governor.holdings.hot.scatterable
     exchange = it.draw.choice([*scatterable, None])
     full = it.full_slots(exchange) if exchange else []
     hot = [slot for slot in full if slot < scatterable[exchange or ""]]

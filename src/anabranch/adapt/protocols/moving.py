@@ -3,12 +3,13 @@
 Where all sites read the same state, a move is installed at once. Where state is far away, the new site
 fetches it while the old one works on (*fetching*); then the partition is paused, its rows held back before
 the exchange, while the new site fetches what was written meanwhile (*paused*); then it is installed and its
-rows are let go. In Flux's own order, with `fetch_first` off, a partition is paused for all of that.
+rows are let go. In Flux's own order, with `fetch_first` off, a partition is paused for all of that. Where a
+site can make only a few moves at a time, with `in_turn`, a move waits until its turn comes (*queued*).
 
 The machine knows no clock, disk or network: who drives it says what happened and does what it is told. The
 engine does so between epochs, where nothing is in flight, so that every partition is quiesced there, and
 segments never change, so that extracting is naming them; what an epoch was to fetch has all arrived at its
-end. The simulator drives every move by itself, in simulated time.
+end. The simulator drives every move by itself, in simulated time and in turn.
 
 Until a move is installed the old site has everything. So the engine keeps the machine's state in the
 manifest, and after a crash it goes on where it was, or back. `validate` says what always holds.
@@ -23,7 +24,7 @@ from anabranch.adapt.actions import Move
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
 
-FETCHING, PAUSED = "fetching", "paused"
+QUEUED, FETCHING, PAUSED = "queued", "fetching", "paused"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,14 @@ class MoveAccepted:
     move: Move
     now: int
     far: bool
+
+
+@dataclass(frozen=True)
+class TurnCame:
+    """A move that was queued is to begin; too late if it was abandoned."""
+
+    subject: tuple[str, int]
+    now: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,14 @@ class SiteLost:
     site: int
 
 
-Event = MoveAccepted | StateArrived | EpochCommitted | SiteLost
+Event = MoveAccepted | TurnCame | StateArrived | EpochCommitted | SiteLost
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Say when the turn of the move has come."""
+
+    move: Move
 
 
 @dataclass(frozen=True)
@@ -99,7 +115,7 @@ class Abandon:
     reason: str
 
 
-Instruction = Fetch | Pause | Install | Abandon
+Instruction = Queue | Fetch | Pause | Install | Abandon
 
 
 @dataclass
@@ -113,11 +129,17 @@ class MoveProtocol:
     """Whether the new site fetches once before the pause, which makes it short. Flux pauses first."""
     never_paused: Collection[str] = ()
     """Exchanges whose rows cannot be held back in any case."""
+    in_turn: bool = False
+    """Whether moves from afar begin only when whoever drives them says so."""
 
     def handle(self, event: Event) -> list[Instruction]:
         """The one place where moves change their phase; `reconcile` can only end them."""
         if isinstance(event, MoveAccepted):
             return self._begin(event)
+        if isinstance(event, TurnCame):
+            known = self.moving.get(event.subject)
+            queued = known is not None and known.phase == QUEUED
+            return self._start(replace(known, since=event.now)) if known and queued else []
         if isinstance(event, StateArrived):
             return self._go_on(self.moving[event.subject]) if event.subject in self.moving else []
         if isinstance(event, EpochCommitted):
@@ -128,13 +150,21 @@ class MoveProtocol:
         self.require_at_rest(event.move.subject)
         if not event.far:
             return [Install(event.move, event.now)]
-        known = Moving(event.move, FETCHING, event.now)
-        if self._pauses(event.move) and not self.fetch_first:
-            return self._pause(known)
+        known = Moving(event.move, QUEUED, event.now)
+        if not self.in_turn:
+            return self._start(known)
         self.moving[event.move.subject] = known
-        return [Fetch(event.move)]
+        return [Queue(event.move)]
+
+    def _start(self, known: Moving) -> list[Instruction]:
+        if self._pauses(known.move) and not self.fetch_first:
+            return self._pause(known)
+        self.moving[known.move.subject] = replace(known, phase=FETCHING)
+        return [Fetch(known.move)]
 
     def _go_on(self, known: Moving) -> list[Instruction]:
+        if known.phase == QUEUED:
+            return []
         if known.phase == FETCHING and self._pauses(known.move):
             return self._pause(known)
         del self.moving[known.move.subject]
@@ -155,6 +185,17 @@ class MoveProtocol:
             del self.moving[known.move.subject]
             return [Install(known.move, known.since)]
         return []
+
+    def resume(self) -> list[Instruction]:
+        """What is to be done for the moves that were under way when a run ended."""
+        orders: list[Instruction] = []
+        for known in self.moving.values():
+            if known.phase == QUEUED:
+                orders.append(Queue(known.move))
+                continue
+            orders += [Pause(known.move)] if known.phase == PAUSED else []
+            orders.append(Fetch(known.move))
+        return orders
 
     def reconcile(self, maps: Mapping[str, PartitionMap]) -> list[Abandon]:
         """Gives up moves of partitions that others have moved or cut meanwhile."""

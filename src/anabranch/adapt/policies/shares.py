@@ -7,11 +7,36 @@ the paper names as the main loss of giving whole nodes to operators.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from anabranch.adapt.actions import Allot
 from anabranch.routing.partition_map import PartitionMap
+
+Maps = Mapping[str, PartitionMap]
+
+
+def propose_shares(
+    costs: Mapping[str, float], maps: Maps, sites: int, threshold: float, whole: bool,
+    pinned: Callable[[Maps], Maps],
+) -> Iterator[Allot]:  # fmt: skip
+    """Other sites for the exchanges that share them, where the busiest has so much too much to do.
+
+    `whole` gives each exchange sites of its own; `pinned` puts back what must stay where it is.
+    """
+    wanted = pinned((allot_whole if whole else allot)(costs, maps, sites))
+    before, after = (busiest(costs, some, sites) for some in (maps, wanted))
+    spans = ((maps[exchange].span, wanted[exchange].span) for exchange in costs)
+    # Fewer sites mean fewer frames and files; one more or less is not worth a move
+    wasteful = any(now > needed + 1 for now, needed in spans)
+    if not wasteful and before <= after * threshold:
+        return
+    total = sum(costs.values())
+    for exchange, cost in costs.items():
+        if wanted[exchange] != maps[exchange]:
+            cause = f"shares: {cost / total:.0%} of what its level costs"
+            yield Allot(exchange, 0, cause, sites=wanted[exchange].sites)
 
 
 def allot(

@@ -1,0 +1,60 @@
+"""What actions are applied to: the maps of a run, and what is done about its hot slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from anabranch.adapt.actions import Action
+from anabranch.control.hot import HotSlots
+from anabranch.routing.partition_map import PartitionMap
+
+
+class Change:
+    """Some actions under way: maps are made anew once for many moves."""
+
+    def __init__(self, maps: Mapping[str, PartitionMap], hot: HotSlots, epoch: int) -> None:
+        self._maps, self._hot, self._epoch = dict(maps), hot, epoch
+        self._targets: dict[str, dict[int, int]] = {}
+        """Where partitions move that the maps do not have there yet."""
+
+    def maps(self) -> dict[str, PartitionMap]:
+        """The maps after all that was applied."""
+        for exchange in list(self._targets):
+            self._maps[exchange] = self._moved(exchange)
+        return self._maps
+
+    def _moved(self, exchange: str) -> PartitionMap:
+        """The map of an exchange with all moves so far."""
+        return self._maps[exchange].moved(self._targets.pop(exchange, {}))
+
+    def move(self, exchange: str, partition: int, site: int) -> None:
+        self._targets.setdefault(exchange, {})[partition] = site
+
+    def place(self, exchange: str, sites: tuple[int, ...]) -> None:
+        self._maps[exchange] = self._moved(exchange).on(sites)
+
+    def split(self, exchange: str, at: int) -> None:
+        self._maps[exchange] = self._moved(exchange).split(at)
+
+    def merge(self, exchange: str, partition: int, other: int) -> None:
+        """One of them may have moved away since the merge was decided on: then both stay."""
+        after = self._maps[exchange] = self._moved(exchange)
+        one, two = (after.sites[after.partition_at(at)] for at in (partition, other))
+        if one == two:
+            self._maps[exchange] = after.merged(other)
+
+    def condense(self, exchange: str, slot: int) -> None:
+        self._hot.condense(exchange, slot, self._epoch)
+
+    def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None:
+        self._maps[exchange] = self._hot.scatter(exchange, slot, sites, self._moved(exchange))
+
+
+def applied(
+    maps: Mapping[str, PartitionMap], actions: Iterable[Action], hot: HotSlots, epoch: int
+) -> dict[str, PartitionMap]:
+    """The maps after these actions."""
+    change = Change(maps, hot, epoch)
+    for action in actions:
+        action.apply(change)
+    return change.maps()

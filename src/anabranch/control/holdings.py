@@ -1,0 +1,141 @@
+"""What a governor holds: the maps of all exchanges, what is pinned, what is under way, what is hot.
+
+Maps change here alone, and moves under way that do not fit new maps are given up with the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.protocols.moving import MoveProtocol
+from anabranch.control.change import applied
+from anabranch.control.decisions import BY_HAND, Decision, History
+from anabranch.control.hot import HotSlots
+from anabranch.control.manner import Manner
+from anabranch.control.moves import recorded, resumed
+from anabranch.control.pins import Pins
+from anabranch.control.transitions import Order, Subject, Transitions
+from anabranch.plan.plan import Plan
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.manifest import Manifest, MovingRecord
+
+
+@dataclass(frozen=True)
+class Steered:
+    """What steers a run, as its manifest keeps it."""
+
+    by_hand: frozenset[str]
+    """The exchanges whose maps the user has taken over."""
+    adapted: frozenset[str]
+    """Those that are balanced partition by partition."""
+    pins: dict[str, dict[int, int]]
+    moving: list[MovingRecord]
+
+
+class Holdings:
+    """The maps of a run, and all that decides where partitions are."""
+
+    def __init__(
+        self, plan: Plan, sites: int, manifest: Manifest, manner: Manner, pausing: bool,
+        history: History,
+    ) -> None:  # fmt: skip
+        self._history = history
+        self.pins = Pins.recorded(manifest)
+        # The manifest of an epoch may have pins that were made while it ran, with other maps
+        maps = self.pins.cut(_maps(plan, sites, manifest))
+        self.alive = np.ones(sites, dtype=bool)
+        """Whether each site has a place to run on."""
+        self.by_hand = {name for name in maps if manifest.exchanges[name].by_hand}
+        """The exchanges whose maps the user has taken over."""
+        self.adapted = {name for name in maps if manifest.exchanges[name].adapted}
+        """The exchanges that are balanced partition by partition from now on."""
+        self.hot = HotSlots(plan, maps, manifest)
+        moves = MoveProtocol(
+            pausing,
+            resumed(manifest, maps) if sites == manifest.sites else {},
+            fetch_first=manner.fetch_first,
+            never_paused={one.name for one in plan.exchanges.values() if one.in_step},
+            in_turn=manner.in_turn,
+        )
+        self.transitions = Transitions(moves, manner.far, history)
+        self.maps = self.pinned(maps)
+
+    @property
+    def maps(self) -> dict[str, PartitionMap]:
+        """The map of each exchange in the next epoch."""
+        return self._maps
+
+    @maps.setter
+    def maps(self, maps: dict[str, PartitionMap]) -> None:
+        self._maps = maps
+        self.transitions.reconcile(maps)
+
+    def pinned(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
+        """The maps with pinned partitions where they are pinned to, if these sites live."""
+        return self.pins.keep(maps, self.alive)
+
+    def stays(self, subject: Subject) -> bool:
+        """Whether a partition is pinned, or on its way somewhere."""
+        return subject in self.pins or subject in self.transitions.moves.moving
+
+    def apply(self, actions: Iterable[Action], epoch: int) -> None:
+        """Does what is done at once."""
+        some = list(actions)
+        if some:
+            self.maps = applied(self.maps, some, self.hot, epoch)
+
+    def obey(self, orders: list[Order], epoch: int) -> list[Order]:
+        """Does what the protocols say; returns it for whoever has to do the rest of it."""
+        self.apply(self.transitions.obey(orders), epoch)
+        return orders
+
+    def act(self, actions: Iterable[Action], epoch: int) -> list[Order]:
+        """Sets actions going: what is done at once, and what takes some epochs."""
+        return self.obey(self.transitions.begin(actions, epoch), epoch)
+
+    def request(self, actions: Sequence[Action], epoch: int, origin: str = BY_HAND) -> None:
+        """Does what is asked for as it is: nobody judges it."""
+        self.act(actions, epoch)
+        self._note(actions, epoch, origin)
+
+    def give(self, maps: Mapping[str, PartitionMap], cause: str, epoch: int) -> None:
+        """Gives exchanges other maps at once, and remembers what moves by it."""
+        moves = []
+        for exchange, after in maps.items():
+            before = self.maps[exchange].site_of(np.arange(after.slots))
+            for start, site in zip(after.starts, after.sites, strict=True):
+                first, end = after.range_at(start)
+                elsewhere = before[first:end][before[first:end] != site]
+                if len(elsewhere):
+                    source = int(elsewhere[0])
+                    moves.append(Move(exchange, start, cause, source=source, target=site))
+        self._note(moves, epoch, BY_HAND)
+        self.maps = {**self.maps, **maps}
+
+    def _note(self, actions: Iterable[Action], epoch: int, origin: str) -> None:
+        """Remembers what was decided elsewhere: by hand, or because sites come and go."""
+        for action in actions:
+            self._history.keep(Decision(epoch, action, True, action.cause, origin))
+            if origin == BY_HAND:
+                self.adapted.add(action.exchange)
+
+    def record(self) -> Steered:
+        """What the manifest keeps of it beside the maps."""
+        return Steered(
+            by_hand=frozenset(self.by_hand),
+            adapted=frozenset(self.adapted),
+            pins=self.pins.by_exchange(),
+            moving=recorded(self.transitions.moves.moving.values()),
+        )
+
+
+def _maps(plan: Plan, sites: int, manifest: Manifest) -> dict[str, PartitionMap]:
+    """The map of each exchange; spread anew if the number of sites is another one now."""
+    maps = {name: manifest.exchanges[name].map() for name in plan.exchanges}
+    if manifest.sites == sites:
+        return maps
+    return {exchange: known.respread(range(sites)) for exchange, known in maps.items()}

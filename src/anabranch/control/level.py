@@ -1,0 +1,143 @@
+"""One level of a plan under control: its exchanges run on the sites at the same time and share a view."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anabranch.adapt.arbiter import Verdict
+from anabranch.adapt.collector import Collector, Standing
+from anabranch.adapt.controller import Controller
+from anabranch.adapt.view import View
+from anabranch.control.decisions import Decision, rounded
+from anabranch.control.observed import state_bytes
+from anabranch.control.transitions import Subject
+from anabranch.plan.exchange import Exchange
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class Situation:
+    """How things stand when a view is taken: what epochs do not report."""
+
+    maps: Mapping[str, PartitionMap]
+    shelves: Mapping[str, Shelf]
+    staying: Collection[Subject]
+    """Partitions that are pinned, on their way, or stopped."""
+    by_hand: Collection[str]
+    """Exchanges of which all partitions stay."""
+    spilled: Mapping[str, Collection[int]]
+    alive: np.ndarray
+    memory: np.ndarray
+    held: np.ndarray
+    """Rows that wait for each site."""
+
+    def standing(self, exchanges: Iterable[Exchange]) -> Standing:
+        """The same for some exchanges, partition by partition."""
+        some = {one.name: one for one in exchanges}
+        maps = {name: self.maps[name] for name in some}
+        return Standing(
+            maps,
+            {name: state_bytes(one, maps[name], self.shelves) for name, one in some.items()},
+            {name: np.isin(maps[name].starts, list(self.spilled.get(name, ()))) for name in some},
+            {
+                name: np.isin(maps[name].starts, [at for of, at in self.staying if of == name])
+                | (name in self.by_hand)
+                for name in some
+            },
+            self.alive,
+            self.memory,
+            self.held,
+        )
+
+
+class Level:
+    """The collector and the controller of a level, and what they last found."""
+
+    def __init__(
+        self, exchanges: Sequence[Exchange], collector: Collector, controller: Controller
+    ) -> None:
+        self.exchanges = exchanges
+        self.collector, self.controller = collector, controller
+        self.view: View | None = None
+        """The last one."""
+        self.worthwhile = 0
+        """Views in a row after which a decision was worth while."""
+        self._imbalance: float | None = None
+        self._open: list[Decision] = []
+        """Decisions whose effect has not been measured yet."""
+        self._deciding = False
+        """Whether a round of the controller has not been finished."""
+
+    @property
+    def due(self) -> bool:
+        """Whether figures have been collected for long enough."""
+        enough = self.collector.seconds >= self.controller.tuning.collect
+        return self.collector.epochs > 0 and enough
+
+    def resize(self, sites: int) -> None:
+        """Goes on with other sites, of which nothing is known."""
+        self.collector.resize(sites)
+        self.view, self._imbalance, self.worthwhile, self._open = None, None, 0, []
+
+    def look(self, situation: Situation, least_gain: float) -> View:
+        """Takes a view; a gain is what the busiest site has beyond the mean, in seconds an epoch."""
+        fresh = self.collector.epochs > 0
+        view = self.view = self.collector.view(situation.standing(self.exchanges))
+        if not fresh:
+            return view  # nothing has been measured since the last one
+        self.worthwhile = self.worthwhile + 1 if _gains(view, least_gain) else 0
+        busy = view.sites.busy[view.sites.alive]
+        if len(busy) and busy.mean() > 0:
+            self._imbalance = float(busy.max() / busy.mean())
+            for decision in self._open:
+                decision.after = self._imbalance
+            self._open = []
+        return view
+
+    def judge(self, view: View, budget: float, policies: Any = None) -> list[Verdict]:
+        """What the controller makes of a view, with so many bytes left to move."""
+        self.controller.arbiter.budget = budget
+        self._deciding = True
+        return self.controller.decide(view, policies)
+
+    def finish(self, seconds: float) -> None:
+        """What was decided is done, which took so many seconds of its own."""
+        if self._deciding:
+            self._deciding = False
+            self.controller.finished(seconds)
+
+    def decisions(
+        self, epoch: int, verdicts: Sequence[Verdict], seconds: float, origin: str
+    ) -> list[Decision]:
+        """The verdicts as lines of the history; their effect is seen with the next view."""
+        share = seconds / max(1, len(verdicts))
+        lines = [
+            Decision(epoch, one.action, one.accepted, one.reason, origin, share, self._imbalance)
+            for one in verdicts
+        ]
+        self._open += [line for line in lines if line.accepted]
+        return lines
+
+    def describe(self) -> dict[str, Any]:
+        tuning = self.controller.tuning
+        return {
+            "round": self.controller.round,
+            "imbalance": rounded(self._imbalance),
+            "threshold": round(tuning.imbalance, 3),
+            "collectSeconds": round(tuning.collect, 3),
+        }
+
+
+def _gains(view: View, least: float) -> bool:
+    """Whether a decision may win more than this, or something must move in any case."""
+    busy = view.sites.busy[view.sites.alive]
+    stranded = ~view.sites.alive[view.partitions.site]
+    over = (view.sites.resident > view.sites.memory).any()
+    if not len(busy) or stranded.any() or over:
+        return True
+    return float(busy.max() - busy.mean()) > least

@@ -1,0 +1,62 @@
+"""What waits before the exchanges in an epoch, and what is let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anabranch.routing.holdback import Holds, Reach, slots_of, within
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import intersect
+from anabranch.state.manifest import HeldRef, Manifest
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What waits before the exchanges in an epoch."""
+
+    holds: Holds
+    released: Holds
+    held: tuple[HeldRef, ...]
+    """The rows that are let go."""
+
+
+def next_waiting(
+    wanted: Mapping[str, Sequence[tuple[int, int]]], epoch: int, manifest: Manifest
+) -> Waiting:
+    """What waits in an epoch if the rows of these slots are to wait."""
+    holds, released = {}, {}
+    for exchange in {*wanted, *manifest.holds}:
+        reach = manifest.reach.get(exchange, Reach())
+        kept, gone = reach.renewed(wanted.get(exchange, []), epoch)
+        if kept:
+            holds[exchange] = kept
+        if gone:
+            released[exchange] = gone
+    held = tuple(
+        ref
+        for ref in manifest.held
+        if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.exchange, ()))))
+    )
+    return Waiting(holds, released, held)
+
+
+def waiting_of(
+    subjects: Iterable[tuple[str, int]], holds: Holds, maps: Mapping[str, PartitionMap]
+) -> set[tuple[str, int]]:
+    """Those of these partitions all of whose rows wait."""
+    waiting: set[tuple[str, int]] = set()
+    by_exchange: dict[str, list[int]] = {}
+    for exchange, start in subjects:
+        by_exchange.setdefault(exchange, []).append(start)
+    for exchange in by_exchange.keys() & holds.keys():
+        known = maps[exchange]
+        waits = within(np.arange(known.slots), slots_of(holds[exchange]))
+        waiting |= {
+            (exchange, start)
+            for start in by_exchange[exchange]
+            if waits[slice(*known.range_at(start))].all()
+        }
+    return waiting
