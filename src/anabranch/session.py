@@ -15,7 +15,7 @@ import contextlib
 import math
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 import polars as pl
 
 from anabranch.choosing import Choosing
-from anabranch.engine.epoch import Burden
-from anabranch.engine.options import RunOptions, StepHook
+from anabranch.engine.faults import Burdens, Faults, StepHook
+from anabranch.engine.options import RunOptions
 from anabranch.engine.run import Run
 from anabranch.engine.transport import Transport, Twin
 from anabranch.errors import (
@@ -369,7 +369,7 @@ class Session:
         dead_letter: str | Path | None = None,
         name: str = "anabranch",
         on_step: StepHook | None = None,
-        burdens: Callable[[int], Mapping[int, Burden]] | None = None,
+        burdens: Burdens | None = None,
     ) -> Run:
         """Starts the queries and returns the handle of the run.
 
@@ -422,8 +422,7 @@ class Session:
             ahead={name: stream.ahead for name, stream in self._streams.items() if stream.ahead},
             partitioning=choice.texts if choice else None,
             temporary=checkpoint is None,
-            on_step=on_step or (lambda step, epoch: None),
-            burdens=burdens or (lambda epoch: {}),
+            faults=Faults(on_step or (lambda step, epoch: None), burdens),
         )
         sources = {name: self._streams[name].source for name in plan.streams}
         with contextlib.ExitStack() as unless_started:

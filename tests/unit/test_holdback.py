@@ -16,7 +16,7 @@ from anabranch import Session
 from anabranch.adapt.policies.holding import MOST_EPOCHS
 from anabranch.adapt.view import Partitions, Sites, View
 from anabranch.control.skew_buffer import SkewBuffer
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Burden
 from anabranch.errors import RunError, SettingsError
 from anabranch.routing.holdback import Hold, renew, within
 from anabranch.routing.partition_map import even_map

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch import Session
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Burden
 from anabranch.engine.placement import bind
 from anabranch.engine.transport import Twin
 from anabranch.errors import RunError, SettingsError

@@ -14,7 +14,7 @@ import polars as pl
 
 from anabranch.bench.duck import connect
 from anabranch.bench.placement import busiest_over_even, loads_of, place_by_load
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Burden
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap, even_map, slots_for
 from anabranch.session import Session

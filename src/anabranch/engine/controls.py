@@ -6,13 +6,13 @@ All of it takes effect with the next epoch and leaves every result as it is.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 
-from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.actions import Move
 from anabranch.control.governor import Governor
 from anabranch.control.seen import of_partitions, of_sites
 from anabranch.engine.commit import Checkpoint
@@ -131,11 +131,6 @@ class Controls:
             if exchange not in self._governor.by_hand:
                 raise RunError(f"The map of '{subquery}' was not made by hand.")
             self._governor.by_hand.discard(exchange)
-
-    def _request(self, actions: Sequence[Action]) -> None:
-        """Has these actions carried out as they are, unchecked: for chaos."""
-        with self._changing():
-            self._governor.holdings.request(actions, self._checkpoint.manifest.epoch)
 
     def move(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""

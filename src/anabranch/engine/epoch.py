@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
 
+from anabranch.engine.faults import SiteFaults
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.routing.grid import Grid, Scattered
@@ -35,30 +35,6 @@ class StreamOrders:
 
 
 @dataclass(frozen=True)
-class Burden:
-    """What makes a site slow, small or short-lived on purpose."""
-
-    seconds_per_row: float = 0.0
-    """Time that every row takes more."""
-    slowdown: float = 1.0
-    """How many times as long everything takes, this time included."""
-    stall: float = 0.0
-    """Seconds in which it does nothing."""
-    memory: int | None = None
-    """Bytes it may keep instead of what the setting says."""
-    kill: bool = False
-    """Whether its worker is killed when it first gets to work; not where that is the driver."""
-
-    def wait(self, rows: int, seconds: float) -> None:
-        """Takes the time that so many rows, which took so many seconds, take under it."""
-        time.sleep(max(0.0, self.takes(rows, seconds) - seconds))
-
-    def takes(self, rows: int, seconds: float) -> float:
-        """The seconds that so many rows take under it which took so many without it."""
-        return (seconds + rows * self.seconds_per_row) * self.slowdown + self.stall
-
-
-@dataclass(frozen=True)
 class StandingOrders:
     """The orders that stand for a whole run: workers get them once, and keep what they make of them."""
 
@@ -66,8 +42,6 @@ class StandingOrders:
     root: str
     """The checkpoint."""
     settings: Settings
-    driver: int
-    """The process that gives the orders."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +83,8 @@ class Orders:
     """How far the input of each exchange had come before this epoch."""
     fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Files that a site should have at hand in the next epoch."""
-    burdens: Mapping[int, Burden] = field(default_factory=dict)
+    faults: SiteFaults | None = None
+    """What is done to the sites on purpose."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The slot of each lane, for streams that come partitioned as the plan wants them."""
 

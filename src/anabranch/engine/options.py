@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Faults
 from anabranch.settings import Settings
 from anabranch.sources.ahead import Ahead
-
-StepHook = Callable[[str, int], None]
-"""Called with the name of a step and the number of the epoch."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +32,7 @@ class RunOptions:
     """How far ahead of the clock rows may be, for streams that say so."""
     partitioning: list[str] | None = None
     """The axes chosen for the streams, to be remembered by the checkpoint."""
-    burdens: Callable[[int], Mapping[int, Burden]] = lambda epoch: {}
-    """What weighs on sites in an epoch, on purpose: for tests and benchmarks."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
-    on_step: StepHook = lambda step, epoch: None
-    """Called at each step of an epoch; fault injection hangs here."""
+    faults: Faults = field(default_factory=Faults)
+    """What is done to it on purpose: by tests and benchmarks."""

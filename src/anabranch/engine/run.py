@@ -6,7 +6,6 @@ is the one commit point. It holds the offsets of all sources, so after a crash t
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -65,7 +64,7 @@ class Run(Controls):
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
-        self._standing = StandingOrders(plan, options.root, options.settings, os.getpid())
+        self._standing = StandingOrders(plan, options.root, options.settings)
         self._explainer = explainer
         self._checkpoint = Checkpoint(plan, sinks, options, self.run_id)
         try:
@@ -334,7 +333,7 @@ class Run(Controls):
         epoch = self._checkpoint.manifest.epoch + 1
         self._message = f"Running epoch {epoch}"
         polled = time.monotonic()
-        step = self.options.on_step
+        step = self.options.faults.on_step
         step("begin", epoch)
         with self._governor.changing:
             # All at once: maps, sites and what waits belong together
@@ -416,7 +415,7 @@ class Run(Controls):
             held=waiting.held,
             reached=self._checkpoint.reached(),
             fetch=self._governor.fetches(manifest),
-            burdens=options.burdens(epoch),
+            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
         )
 
     def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:

@@ -22,9 +22,7 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
         for exchange, (rows, fewer) in part.condensed.items():
             before, after = condensed.get(exchange, (0, 0))
             condensed[exchange] = before + rows, after + fewer
-    memory = {
-        site: burden.memory for site, burden in orders.burdens.items() if burden.memory is not None
-    }
+    memory = orders.faults.memory() if orders.faults else {}
     return Observed(
         orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory
     )

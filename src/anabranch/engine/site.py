@@ -6,9 +6,7 @@ counts until the manifest of the epoch names it.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -73,7 +71,6 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     watermarks = words[0].watermarks or advance_watermarks(orders, splits)
     reached = inputs_reached(orders.plan, orders.holds, watermarks)
     outbox = Outbox(orders, level)
-    _kill_once(orders, site)
     if fault is None:
         try:
             copies = Copies(orders, level, frames, sizes)
@@ -117,17 +114,6 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     report.exchange_seconds += ended - worked
     words = _words(outbox, splits, [*sites, report], watermarks, fault, site)
     yield from pack(words, boxes)
-
-
-def _kill_once(orders: Orders, site: int) -> None:
-    """Kills this process if that is the site's burden; its successor lives."""
-    burden = orders.burdens.get(site)
-    if burden is None or not burden.kill or os.getpid() == orders.standing.driver:
-        return
-    mark = orders.place.root / f".killed-{orders.epoch}-{orders.attempt}-{site}"
-    with contextlib.suppress(FileExistsError):
-        mark.touch(exist_ok=False)
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _executor() -> str:
@@ -176,8 +162,8 @@ def _advance(
         if not orders.ended:
             # At the end of all streams there is nothing left to remember for
             _remember(orders, subquery, site, state, moment, done)
-    if site in orders.burdens:
-        orders.burdens[site].wait(done.rows_in, time.perf_counter() - began)
+    if orders.faults is not None:
+        orders.faults.worked(site, done.rows_in, time.perf_counter() - began)
     done.seconds = time.perf_counter() - began
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from anabranch.adapt.actions import Condense, Scatter
+from anabranch.adapt.actions import Action, Condense, Scatter
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.testing.trial import Scene
@@ -52,6 +52,11 @@ class Meddling:
     def give(self, exchange: str, after: PartitionMap) -> None:
         """Gives an exchange another map; what moves by it is in the history."""
         self.run.repartition(exchange, after)
+
+    def request(self, actions: Sequence[Action]) -> None:
+        """Has actions carried out as they are, as if a policy had proposed them."""
+        with self.run._changing():
+            self.run._governor.holdings.request(actions, self.run._checkpoint.manifest.epoch)
 
     def full_slots(self, exchange: str) -> list[int]:
         """The fullest slot of each partition of an exchange that had rows when it was last looked at."""
@@ -204,7 +209,7 @@ def condense(it: Meddling) -> bool:
     full = it.full_slots(exchange) if exchange else []
     hot = [slot for slot in full if it.draw.random() < 0.5]
     if exchange and hot:
-        it.run._request([Condense(exchange, slot, "chaos", slot=slot) for slot in hot])
+        it.request([Condense(exchange, slot, "chaos", slot=slot) for slot in hot])
     return bool(hot)
 
 
@@ -217,7 +222,7 @@ def spread_out(it: Meddling) -> bool:
     if exchange and hot:
         sites = tuple(it.site() for _ in range(it.draw.choice([1, 2, 3, 4, 6])))
         slot = it.draw.choice(hot)
-        it.run._request([Scatter(exchange, slot, "chaos", slot=slot, sites=sites)])
+        it.request([Scatter(exchange, slot, "chaos", slot=slot, sites=sites)])
     return bool(hot)
 
 

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Burden
 from anabranch.errors import SettingsError
 
 FLUX_SLOWDOWN = 1 / 0.43

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.engine.epoch import Burden
+from anabranch.engine.faults import Burdens
 from anabranch.engine.run import Run
 from anabranch.sinks.driver import MemorySink
 from anabranch.state.manifest import Manifest
@@ -60,7 +60,7 @@ class Trial:
     """Whether all windows are closed in the end."""
     by_epoch: bool = True
     """Whether the results of every epoch are compared, or all together: rows that wait come later."""
-    burdens: Callable[[int], Mapping[int, Burden]] | None = None
+    burdens: Burdens | None = None
     """What weighs on the sites, see `faults.py`."""
     watchers: Sequence[Watcher] = ()
     """Called at every step of every epoch, before a leg ends there: to meddle with the run or check it."""

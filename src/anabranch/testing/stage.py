@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from anabranch.engine.epoch import Burden, EpochReport, Orders
+from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.faults import Burden
 from anabranch.engine.transport import Transport, Twin
 from anabranch.session import Session
 from anabranch.settings import Settings
@@ -65,9 +66,10 @@ class StagedTwin(Twin):
         return known
 
     def run(self, orders: Orders) -> EpochReport:
-        report = super().run(replace(orders, burdens={}))
+        report = super().run(replace(orders, faults=None))
+        burdens = orders.faults.burdens if orders.faults else {}
         for part in report.sites:
-            burden = orders.burdens.get(part.site, Burden())
+            burden = burdens.get(part.site, Burden())
             part.started = part.seconds = 0.0
             for done in part.subqueries.values():
                 done.seconds = burden.takes(done.rows_in, TASK_SECONDS + ROW_SECONDS * done.rows_in)
@@ -76,7 +78,7 @@ class StagedTwin(Twin):
         report.seconds = sum(
             max(part.seconds for part in report.sites if part.level == level) for level in levels
         )
-        for burden in orders.burdens.values():
+        for burden in burdens.values():
             self._stage.fired["slow site"] += burden.seconds_per_row > 0
             self._stage.fired["loaded site"] += burden.slowdown > 1
             self._stage.fired["stalled site"] += burden.stall > 0
