@@ -25,6 +25,7 @@ from anabranch.adapt.actions import Move
 from anabranch.adapt.protocols.moving import (
     FETCHING,
     PAUSED,
+    QUEUED,
     Abandon,
     EpochCommitted,
     Fetch,
@@ -34,8 +35,10 @@ from anabranch.adapt.protocols.moving import (
     MoveProtocol,
     Moving,
     Pause,
+    Queue,
     SiteLost,
     StateArrived,
+    TurnCame,
 )
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import even_map
@@ -47,9 +50,9 @@ Subject = tuple[str, int]
 class Movement(RuleBasedStateMachine):
     """A driver that carries out what the protocol tells it, and remembers what really is where."""
 
-    @initialize(pausing=st.booleans(), fetch_first=st.booleans())
-    def begin(self, pausing: bool, fetch_first: bool) -> None:
-        self.protocol = MoveProtocol(pausing, fetch_first=fetch_first)
+    @initialize(pausing=st.booleans(), fetch_first=st.booleans(), in_turn=st.booleans())
+    def begin(self, pausing: bool, fetch_first: bool, in_turn: bool) -> None:
+        self.protocol = MoveProtocol(pausing, fetch_first=fetch_first, in_turn=in_turn)
         self.maps = {"flows": even_map(6, SITES, 24), "pairs": even_map(5, SITES, 5)}
         self.owners = {
             (exchange, start): {site}
@@ -64,6 +67,7 @@ class Movement(RuleBasedStateMachine):
         self.fetched: dict[Subject, int] = {}
         """The epoch up to which a new site has the state of a partition."""
         self.paused: set[Subject] = set()
+        self.queued: set[Subject] = set()
         self.held: dict[Subject, int] = {}
 
     def owner(self, subject: Subject) -> int:
@@ -76,6 +80,8 @@ class Movement(RuleBasedStateMachine):
         for order in instructions:
             subject = order.move.subject
             match order:
+                case Queue():
+                    self.queued.add(subject)
                 case Fetch():
                     self.asked.add(subject)
                 case Pause():
@@ -98,6 +104,7 @@ class Movement(RuleBasedStateMachine):
 
     def let_go(self, subject: Subject) -> None:
         self.paused.discard(subject)
+        self.queued.discard(subject)
         self.held.pop(subject, None)
         self.fetched.pop(subject, None)
         self.asked.discard(subject)
@@ -118,6 +125,16 @@ class Movement(RuleBasedStateMachine):
         elif move.source != move.target:
             orders = self.protocol.handle(MoveAccepted(move, self.epoch, far))
             self.carry_out(orders, near=not far)
+
+    @precondition(lambda self: self.queued)
+    @rule(data=st.data())
+    def take_turn(self, data: Any) -> None:
+        subject = data.draw(st.sampled_from(sorted(self.queued)))
+        self.queued.remove(subject)
+        orders = self.protocol.handle(TurnCame(subject, self.epoch))
+        assert orders, "it begins"
+        self.carry_out(orders)
+        assert self.protocol.handle(TurnCame(subject, self.epoch)) == [], "it has begun"
 
     @rule(data=st.data())
     def arrive(self, data: Any) -> None:
@@ -168,9 +185,8 @@ class Movement(RuleBasedStateMachine):
         """Only what the manifest has is left: the moves under way, and rows that were held back."""
         stored = copy.deepcopy(self.protocol.moving)
         self.protocol = replace(self.protocol, moving=stored)
-        self.fetched, self.paused, self.asked = {}, set(), set()
-        self.paused = self.protocol.paused
-        self.asked = {*self.protocol.moving}
+        self.fetched, self.paused, self.asked, self.queued = {}, set(), set(), set()
+        self.carry_out(self.protocol.resume())
 
     # -- what always holds --------------------------------------------------------------------------
 
@@ -191,10 +207,19 @@ class Movement(RuleBasedStateMachine):
     @invariant()
     def moves_do_not_last(self) -> None:
         # Fetched in one epoch, paused in the next; a crash begins nothing anew
-        assert all(self.epoch - known.since < 2 for known in self.protocol.moving.values())
+        begun = [known for known in self.protocol.moving.values() if known.phase != QUEUED]
+        assert all(self.epoch - known.since < 2 for known in begun)
+
+    @invariant()
+    def what_is_queued_waits_for_its_turn(self) -> None:
+        moving = self.protocol.moving.items()
+        assert self.queued == {subject for subject, known in moving if known.phase == QUEUED}
 
     def teardown(self) -> None:
         if hasattr(self, "protocol"):
+            for subject in sorted(self.queued):
+                self.queued.remove(subject)
+                self.carry_out(self.protocol.handle(TurnCame(subject, self.epoch)))
             self.commit(0)
             self.commit(0)
             assert not self.protocol.moving

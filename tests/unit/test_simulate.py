@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 
 from anabranch.adapt.actions import Move
-from anabranch.adapt.protocols.moving import PAUSED, Fetch, Install, Pause
 from anabranch.errors import RunError
 from anabranch.simulate.cluster import LOADED, Cluster, Event
-from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
+from anabranch.simulate.governing import EXCHANGE, as_published, self_tuning
 from anabranch.simulate.model import Simulation as Unchecked
 from anabranch.simulate.movement import Movement
 from anabranch.simulate.producers import Exchange, SkewBuffer
 from anabranch.simulate.record import Record
-from anabranch.simulate.rounds import EXCHANGE
 
 CLUSTER = Cluster(sites=8, partitions=256, lanes=8)
 FULL_RATE = CLUSTER.sites / (CLUSTER.row_seconds + CLUSTER.produce_seconds)
@@ -98,22 +96,21 @@ def test_an_exchange_does_not_move_partitions() -> None:
         Exchange(CLUSTER, even(256), np.arange(256) // 32, rng).pause(1, 0)
 
 
-def test_a_move_drains_extracts_transfers_and_installs() -> None:
+def test_a_move_drains_extracts_transfers_and_arrives() -> None:
     movement = Movement(CLUSTER)
     move = Move(EXCHANGE, 1, "test", source=0, target=3)
     movement.add(move)
     on_disk = np.zeros(256, bool)
-    assert movement.begin(7, {0}, on_disk) == [], "a site at its disk does not answer"
-    assert movement.begin(7, set(), on_disk) == [Pause(move), Fetch(move)]
-    assert movement.protocol.moving[move.subject].phase == PAUSED
+    assert movement.begin({0}, on_disk) == [], "a site at its disk does not answer"
+    assert movement.begin(set(), on_disk) == [move]
     movement.fetch([move], np.full(8, 100.0))
-    seconds, served, told = 0.0, np.full(8, 20.0), []
+    seconds, served, arrived = 0.0, np.full(8, 20.0), []
     while not movement.idle:
-        assert not told
+        assert not arrived
         movement.handle(np.full(8, 1e-3))
-        told = movement.advance(served, 1e-3)
+        arrived = movement.advance(served, 1e-3)
         seconds += 1e-3
-    assert told == [Install(move, 7)]
+    assert arrived == [move]
     transfer = CLUSTER.partition_bytes / CLUSTER.moving
     assert seconds == pytest.approx(transfer + 0.005 + 2 * 0.002, abs=0.006)
 
@@ -135,11 +132,16 @@ def test_validate_finds_what_was_not_carried_out() -> None:
     with pytest.raises(RunError, match="is being moved from site"):
         simulation.validate()
     simulation.site[partition] -= 1
-    simulation._movement.protocol.moving.clear()
+    assert simulation.governor is not None
+    simulation.governor.holdings.transitions.moves.moving.clear()
     with pytest.raises(RunError, match="that are not paused"):
         simulation.validate()
     simulation._producers.paused.clear()
     with pytest.raises(RunError, match="State travels"):
+        simulation.validate()
+    simulation._movement._travels.clear()
+    simulation.site[partition] += 1
+    with pytest.raises(RunError, match="not where the governor has them"):
         simulation.validate()
 
 

@@ -19,8 +19,6 @@ from anabranch.routing.partition_map import PartitionMap
 
 ENOUGH = 0.2
 """With less than this share of the mean work, a site's time tells what is fixed, and not how slow it is."""
-DOUBT = 0.01
-"""Seconds an epoch by which times differ for no reason, at least."""
 ODD = 1.5
 """A site known to be this much slower than most tells nothing about what is fixed."""
 
@@ -88,10 +86,13 @@ class Standing:
 
 
 class Collector:
-    """Collects the epochs of one level until someone asks for a view."""
+    """Collects the epochs of one level until someone asks for a view.
 
-    def __init__(self, sites: int, smooth: bool) -> None:
-        self._smooth = smooth
+    `doubt` are the seconds an epoch by which times differ for no reason, at least.
+    """
+
+    def __init__(self, sites: int, smooth: bool, doubt: float = 0.0) -> None:
+        self._smooth, self._doubt = smooth, doubt
         self._slowness = Smoothed()
         self._exchanges: dict[str, _Exchange] = {}
         self._fixed = 0.0
@@ -208,7 +209,9 @@ class Collector:
         usual = known <= ODD * np.median(known) if len(known) == self._sites else True
         idle = ~telling & usual
         if telling.any() and idle.any():
-            least = min(self._busy[idle].min(), self._busy[telling].min()) / max(1, self.epochs)
+            # What little work they had is no part of it
+            beside = np.maximum(self._busy - nominal, 0.0)
+            least = min(beside[idle].min(), self._busy[telling].min()) / max(1, self.epochs)
             self._fixed = least if self._fixed == 0 else 0.5 * (self._fixed + least)
         found = self._shrunk(nominal, telling)
         self._slowness.add(found, telling)
@@ -220,9 +223,10 @@ class Collector:
             return np.ones(self._sites)
         spent = np.maximum(self._busy - self._fixed * self.epochs, 0.0)
         mean = float(spent[telling].sum() / nominal[telling].sum()) or 1.0
-        doubt = (self._fixed + DOUBT) * self.epochs
-        found: np.ndarray = mean * (spent + doubt) / (mean * nominal + doubt)
-        return np.where(telling, found, mean)
+        doubt = (self._fixed + self._doubt) * self.epochs
+        found = np.full(self._sites, mean)
+        np.divide(mean * (spent + doubt), mean * nominal + doubt, out=found, where=telling)
+        return found
 
     def _partitions(self, number: int, name: str, standing: Standing) -> list[np.ndarray]:
         """The columns of one exchange's partitions, in the order of the view's fields."""

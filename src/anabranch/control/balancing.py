@@ -41,7 +41,7 @@ class Balancing:
         self._levels = {
             level: Level(
                 [one for one in exchanges if one.level == level],
-                Collector(sites, smooth=settings.self_tuning),
+                Collector(sites, settings.self_tuning, manner.doubt),
                 Controller(self._policies(), _tuning(settings), Arbiter(_limits(settings))),
             )
             for level in range(1, plan.levels + 1)

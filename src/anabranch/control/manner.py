@@ -22,5 +22,7 @@ class Manner:
     """Views in a row that must show a gain: one alone may be an accident."""
     least_gain: float = 0.03
     """The share of an epoch's time that must be won for anything to move."""
+    doubt: float = 0.01
+    """Seconds an epoch by which the times of sites differ for no reason, at least."""
     clock: Callable[[], float] = lambda: 0.0
     """Tells how long decisions take; nothing is decided by it."""

@@ -17,9 +17,9 @@ from rich.table import Table
 from anabranch.observe.commands import Commands
 from anabranch.observe.steps import live
 from anabranch.simulate.cluster import LOADED, Cluster, Event
-from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.flux import run_flux, simulations
+from anabranch.simulate.governing import as_published, self_tuning
 from anabranch.simulate.model import Simulation
 
 app = Commands(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
@@ -86,12 +86,12 @@ def cluster(
     chances = skewed(partitions, rng, 8 * partitions) if skew else even(partitions)
     slow = rng.permutation(sites)[:loaded].tolist()
     events = [Event(1.0, site, rate=LOADED) for site in slow]
-    controllers = {
+    governed = {
         Policy.none: None,
         Policy.flux: as_published(),
         Policy.self_tuning: self_tuning(),
     }
-    record = Simulation(parts, chances, seed, controllers[policy], events).run(seconds)
+    record = Simulation(parts, chances, seed, governed[policy], events).run(seconds)
     left = 1 - (1 - LOADED) * len(slow) / sites
     found = {
         "sites": sites, "partitions": partitions, "loaded": len(slow), "policy": policy.value,

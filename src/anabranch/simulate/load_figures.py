@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.controller import Controller
 from anabranch.observe.steps import Steps
+from anabranch.settings import Settings
 from anabranch.simulate.cluster import LOADED, Cluster, Event
-from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even, skewed
+from anabranch.simulate.governing import as_published, self_tuning
 from anabranch.simulate.model import Simulation
 from anabranch.simulate.scale import Scale
 
@@ -20,7 +20,7 @@ CLUSTER = Cluster()
 TURN = 0.5
 """Seconds that the rotating load of Fig 3 stays on each site."""
 SECONDS = {"fig6": 30, "fig7": 30, "static": 14}
-POLICIES: dict[str, Callable[[], Controller | None]] = {
+POLICIES: dict[str, Callable[[], Settings | None]] = {
     "static": lambda: None,
     "flux": as_published,
     "self_tuning": self_tuning,
@@ -73,11 +73,11 @@ def measure_fig6(seed: int, unloaded: float, steps: Steps) -> dict[str, Any]:
     """Throughput of every second with one site loaded from t = 1 s on."""
     found: dict[str, Any] = {"unloaded": unloaded, "best": unloaded * _left(1)}
     site = 5
-    for name, controller in POLICIES.items():
+    for name, settings in POLICIES.items():
         steps.begin(f"fig 6: {name}")
         events = [Event(1.0, site, rate=LOADED)]
         record = Simulation(
-            CLUSTER, even(CLUSTER.partitions), seed, controller(), events
+            CLUSTER, even(CLUSTER.partitions), seed, settings(), events
         ).run(SECONDS["fig6"])  # fmt: skip
         found[name] = record.rows.round().tolist()
         found[f"{name}_moves"] = len(record.moves)
@@ -104,13 +104,13 @@ def measure_fig7(seed: int, scale: Scale, unloaded: float, steps: Steps) -> dict
         "paper": {"static": "flat once one site is loaded", "flux": "smooth, linear degradation"},
     }
     order = np.random.default_rng(seed).permutation(CLUSTER.sites).tolist()
-    for name, controller in POLICIES.items():
+    for name, settings in POLICIES.items():
         found[name] = []
         seconds = SECONDS["static" if name == "static" else "fig7"]
         for count in scale.loaded:
             steps.begin(f"fig 7: {name}, {count} sites loaded")
             events = [Event(0.0, site, rate=LOADED) for site in order[:count]]
-            simulation = Simulation(CLUSTER, even(CLUSTER.partitions), seed, controller(), events)
+            simulation = Simulation(CLUSTER, even(CLUSTER.partitions), seed, settings(), events)
             found[name].append(round(simulation.run(seconds).rate(seconds - 6)))
     return found
 
@@ -130,7 +130,7 @@ def measure_fig8(seed: int, scale: Scale, steps: Steps) -> dict[str, Any]:
             others = rng.permutation([site for site in range(CLUSTER.sites) if site != popular])
             slow = [popular, *others[:7].tolist()] if case == "loaded" else []
             events = [Event(0.0, site, rate=LOADED) for site in slow]
-            tries: list[tuple[str, list[float], Controller | None]] = [
+            tries: list[tuple[str, list[float], Settings | None]] = [
                 ("static", runs["static"], None),
                 ("self-tuning", runs["self_tuning"], self_tuning()),
             ]
@@ -138,9 +138,9 @@ def measure_fig8(seed: int, scale: Scale, steps: Steps) -> dict[str, Any]:
                 (f"δ_min {least * 1000:g} ms", runs["fixed"][at], as_published(least=least))
                 for at, least in enumerate(scale.least)
             ]
-            for name, into, controller in tries:
+            for name, into, settings in tries:
                 steps.begin(f"fig 8: {case}, {name}, seed {number + 1} of {scale.seeds}")
-                simulation = Simulation(CLUSTER, chances, seed + number, controller, events)
+                simulation = Simulation(CLUSTER, chances, seed + number, settings, events)
                 into.append(round(simulation.run(scale.skewed_seconds).rate()))
         for name in ("static", "self_tuning"):
             runs[f"{name}_mean"] = round(float(np.mean(runs[name])))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.controller import Controller
 from anabranch.observe.steps import Steps
+from anabranch.settings import Settings
 from anabranch.simulate.cluster import Cluster, Event
-from anabranch.simulate.controllers import as_published, self_tuning
 from anabranch.simulate.demand import even
+from anabranch.simulate.governing import as_published, self_tuning
 from anabranch.simulate.model import Simulation
 
 CLUSTER = Cluster(partitions=32 * 128, partition_rows=75_000)
@@ -26,17 +26,15 @@ def measure_memory(
     """Rows and mean latency (µs) of every second, without moves and under each memory policy."""
     rows: dict[str, Any] = {"unloaded": unloaded}
     latency: dict[str, Any] = {"unloaded_us": CLUSTER.row_seconds * 1e6}
-    policies: dict[str, Controller | None] = {
+    policies: dict[str, Settings | None] = {
         "static": None,
         "flux": as_published("memory"),
         "self_tuning": self_tuning("hybrid"),
     }
-    for name, controller in policies.items():
+    for name, settings in policies.items():
         steps.begin(f"figs 9, 10: {name}")
         events = [Event(CUT_AT, 5, memory=CUT_TO)]
-        record = Simulation(CLUSTER, even(CLUSTER.partitions), seed, controller, events).run(
-            SECONDS
-        )
+        record = Simulation(CLUSTER, even(CLUSTER.partitions), seed, settings, events).run(SECONDS)
         late = record.latency * 1e6
         rows[name] = record.rows.round().tolist()
         latency[name] = [None if np.isnan(value) else round(value, 1) for value in late.tolist()]

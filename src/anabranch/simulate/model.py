@@ -10,27 +10,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from anabranch.adapt.controller import Controller
-from anabranch.adapt.protocols.moving import Fetch, Install, Instruction, Pause
+from anabranch.adapt.protocols.moving import Fetch, Install, Pause, Queue
+from anabranch.control.transitions import Order
 from anabranch.errors import RunError
-from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
 from anabranch.simulate.cluster import Cluster, Event
 from anabranch.simulate.disks import Disks
+from anabranch.simulate.epochs import Epochs
+from anabranch.simulate.governing import EXCHANGE, begin_with, govern
 from anabranch.simulate.movement import Movement
 from anabranch.simulate.producers import Exchange, Producers, SkewBuffer
 from anabranch.simulate.record import Moved, Record
-from anabranch.simulate.rounds import EXCHANGE, Rounds
 
 
 class Simulation:
-    """One cluster under one controller, or under none."""
+    """One cluster under the governor with these settings, or under none."""
 
     def __init__(
         self,
         cluster: Cluster,
         chances: np.ndarray,
         seed: int,
-        controller: Controller | None = None,
+        settings: Settings | None = None,
         events: Sequence[Event] = (),
         exchange: bool = False,
     ) -> None:
@@ -44,7 +45,11 @@ class Simulation:
         )
         self._movement = Movement(cluster)
         self._disks = Disks(cluster, self.site, self._rng)
-        self._rounds = Rounds(cluster, controller) if controller is not None else None
+        self._manifest = begin_with(cluster)
+        self.governor = govern(cluster, settings, self._manifest) if settings else None
+        self._epochs = Epochs(cluster, settings is not None and settings.self_tuning)
+        self._moving = False
+        """Whether partitions move, so that no figures are collected."""
         self._events = sorted(events, key=lambda event: event.at)
         self._rate = np.ones(cluster.sites)
         self._debt = np.zeros(cluster.sites)
@@ -63,8 +68,7 @@ class Simulation:
             self._happen(self._events.pop(0))
         queued = self._producers.queued.sum(axis=0)
         if not self._movement.idle:
-            begun = self._movement.begin(round(now / step), self._disks.silent, self._disks.on_disk)
-            self._carry_out(begun, queued, now, record)
+            self._begin_moves(round(now / step), queued, now, record)
         produced = self._producers.produce()
         queued = self._producers.queued.sum(axis=0)
         mine = produced / self.cluster.sites * self.cluster.produce_seconds
@@ -86,8 +90,8 @@ class Simulation:
         rows = float(served.sum())
         record.add(now, rows, float((served / self._rate).sum()) * cost)
         if not self._movement.idle:
-            self._carry_out(self._movement.advance(taken, step), queued - taken, now, record)
-        if self._rounds is not None:
+            self._end_moves(taken, queued - taken, now, record)
+        if self.governor is not None:
             left = np.maximum(seconds - served * cost, 0.0)
             idle = step * np.divide(left, whole, out=np.zeros_like(left), where=whole > 0)
             idle[taken < queued] = 0.0
@@ -103,51 +107,72 @@ class Simulation:
     def _control(
         self, served: np.ndarray, idle: np.ndarray, produced: float, now: float, record: Record
     ) -> None:
-        rounds = self._rounds
-        assert rounds is not None
-        if rounds.moving:
-            if self._movement.idle:
-                rounds.moved(now)
+        governor, disks = self.governor, self._disks
+        assert governor is not None
+        if self._moving:
+            if not governor.moving:
+                self._moving = False
+                self._epochs.begin(now)
             return
-        rounds.add(served, idle, produced)
-        if rounds.due(now, self._disks.silent):
-            record.collections.append((now, rounds.collected(now)))
-            moves = rounds.decide(
-                now, self._chances, self.site, self._disks.on_disk, self._disks.memory,
-                self._producers.held, self._rng,
-            )  # fmt: skip
-            for move in moves:
-                self._movement.add(move)
-            if not moves:
-                rounds.moved(now)
+        self._epochs.add(served, idle, produced)
+        if self._epochs.over(now, governor.collecting, disks.silent):
+            record.collections.append((now, self._epochs.length(now)))
+            observed = self._epochs.observed(
+                now, self._chances, governor.maps[EXCHANGE], disks.on_disk, disks.memory, self._rng
+            )
+            self._carry_out(governor.adapt(observed, self._manifest), served, now, record)
+            self._moving = bool(governor.moving)
+            if not self._moving:
+                self._epochs.begin(now)
+
+    def _begin_moves(self, step: int, queued: np.ndarray, now: float, record: Record) -> None:
+        """Tells the governor of the moves whose turn has come."""
+        assert self.governor is not None
+        for move in self._movement.begin(self._disks.silent, self._disks.on_disk):
+            orders = self.governor.turn_came(move.subject, step)
+            self._carry_out(orders, queued, now, record)
+
+    def _end_moves(self, taken: np.ndarray, queued: np.ndarray, now: float, record: Record) -> None:
+        """Tells the governor of the moves whose state has arrived."""
+        assert self.governor is not None
+        arrived = self._movement.advance(taken, self.cluster.step)
+        if arrived:
+            subjects = [move.subject for move in arrived]
+            orders = self.governor.arrived(subjects, now + self.cluster.step)
+            self._carry_out(orders, queued, now, record)
 
     def _carry_out(
-        self, instructions: Sequence[Instruction], queued: np.ndarray, now: float, record: Record
+        self, orders: Sequence[Order], queued: np.ndarray, now: float, record: Record
     ) -> None:
-        """Does what the protocol says, `queued` being the rows on each site's connections."""
-        for order in instructions:
-            move = order.move
-            if isinstance(order, Pause):
-                self._disks.keep(move.partition, move.source)
-                self._producers.pause(move.partition, move.source)
-            elif isinstance(order, Install):
-                self._producers.resume(move.partition, move.target)
-                self.site[move.partition] = move.target
-                self._disks.leave(move.partition, move.source, move.target)
-                record.moves.append(Moved(now, move.partition, move.source, move.target))
-        fetches = [order.move for order in instructions if isinstance(order, Fetch)]
-        if fetches:
-            self._movement.fetch(fetches, queued)
+        """Does what the governor says, `queued` being the rows on each site's connections."""
+        for order in orders:
+            match order:
+                case Queue(move):
+                    self._movement.add(move)
+                case Pause(move):
+                    self._disks.keep(move.partition, move.source)
+                    self._producers.pause(move.partition, move.source)
+                case Fetch(move):
+                    self._movement.fetch([move], queued)
+                case Install(move):
+                    self._producers.resume(move.partition, move.target)
+                    self.site[move.partition] = move.target
+                    self._disks.leave(move.partition, move.source, move.target)
+                    record.moves.append(Moved(now, move.partition, move.source, move.target))
 
     def validate(self) -> None:
-        """Raises RunError unless partitions are where the protocol has them, and only its state travels."""
-        protocol = self._movement.protocol
+        """Raises RunError unless partitions are where the governor has them, and only its state travels."""
+        if self.governor is None:
+            return
+        protocol, maps = self.governor.holdings.transitions.moves, self.governor.maps
         waiting = {(EXCHANGE, partition) for partition in self._producers.paused}
-        protocol.validate({EXCHANGE: PartitionMap(tuple(self.site.tolist()))}, waiting)
+        protocol.validate({EXCHANGE: maps[EXCHANGE].on(self.site.tolist())}, waiting)
         if waiting != protocol.paused:
             raise RunError("Rows wait of partitions that are not paused.")
-        if self._movement.travelling != protocol.moving.keys():
+        if self._movement.travelling != protocol.paused:
             raise RunError("State travels that is not being moved, or is being moved and does not.")
+        if maps[EXCHANGE].sites != tuple(self.site.tolist()):
+            raise RunError("Partitions are not where the governor has them.")
 
     def _use_disks(self, seconds: np.ndarray, now: float, record: Record) -> None:
         """Takes the time at disks, and for rows that waited there, from what sites have."""

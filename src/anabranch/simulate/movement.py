@@ -1,6 +1,6 @@
-"""Partitions on their way between sites: what the engine's movement protocol asks for, in simulated time.
+"""Partitions on their way between sites: what the movement protocol asks for, in simulated time.
 
-The protocol is told when a move's turn has come and when its state has arrived, and says when to pause a
+The governor is told when a move's turn has come and when its state has arrived, and says when to pause a
 partition's input at all producers, when its state travels, and when its input goes on at the new site. It
 pauses first, as Flux does. State travels once its site has worked off what was on the connections: it is
 extracted, sent and inserted. All else flows meanwhile. A site begins a few of the moves it has to make and
@@ -16,7 +16,6 @@ from itertools import compress
 import numpy as np
 
 from anabranch.adapt.actions import Move
-from anabranch.adapt.protocols.moving import Instruction, MoveAccepted, MoveProtocol, StateArrived
 from anabranch.simulate.cluster import Cluster
 
 DRAIN, EXTRACT, TRANSFER, INSERT, ARRIVED = range(5)
@@ -27,7 +26,6 @@ class Movement:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.protocol = MoveProtocol(fetch_first=False)
         self._waiting: dict[int, deque[Move]] = {}
         self._travels: list[Move] = []
         self._stage = np.zeros(0, dtype=np.int64)
@@ -38,7 +36,7 @@ class Movement:
 
     @property
     def idle(self) -> bool:
-        return not self.protocol.moving and not self._waiting
+        return not self._travels and not self._waiting
 
     @property
     def wanted(self) -> set[int]:
@@ -62,24 +60,24 @@ class Movement:
         handled = len(rows) * self._cluster.partition_rows * self._cluster.handling_seconds
         return drained + handled + float(extracted.sum() + inserted.sum())
 
-    def begin(self, step: int, unable: set[int], on_disk: np.ndarray) -> list[Instruction]:
-        """What is to be done for the moves whose turn has come.
+    def begin(self, unable: set[int], on_disk: np.ndarray) -> list[Move]:
+        """The moves whose turn has come.
 
         Sites that are `unable` to answer begin nothing; partitions on disk have to be read first.
         """
-        found: list[Instruction] = []
+        begun: list[Move] = []
         for site in [site for site in self._waiting if site not in unable]:
             moves = self._waiting[site]
             under_way = int(((self._source == site) & (self._stage < INSERT)).sum())
             for _ in range(len(moves)):
                 if under_way < self._cluster.at_once and not on_disk[moves[0].partition]:
-                    found += self.protocol.handle(MoveAccepted(moves.popleft(), step, far=True))
+                    begun.append(moves.popleft())
                     under_way += 1
                 else:
                     moves.rotate(-1)
             if not moves:
                 del self._waiting[site]
-        return found
+        return begun
 
     def fetch(self, moves: Sequence[Move], queued: np.ndarray) -> None:
         """Lets state travel as soon as the rows `queued` on the connections to its site are worked off."""
@@ -98,8 +96,8 @@ class Movement:
                 seconds[sites[at]] -= spent
                 self._left[at] -= spent
 
-    def advance(self, served: np.ndarray, seconds: float) -> list[Instruction]:
-        """Goes on by one step of time in which sites served so many rows; what is to be done then."""
+    def advance(self, served: np.ndarray, seconds: float) -> list[Move]:
+        """Goes on by one step of time in which sites served so many rows; those whose state has arrived."""
         drain = self._stage == DRAIN
         self._left[drain] -= served[self._source[drain]]
         sending = np.flatnonzero(self._stage == TRANSFER)
@@ -122,6 +120,4 @@ class Movement:
             self._travels = list(compress(self._travels, keep))
             self._stage, self._left = self._stage[keep], self._left[keep]
             self._source, self._target = self._source[keep], self._target[keep]
-        return [
-            order for move in arrived for order in self.protocol.handle(StateArrived(move.subject))
-        ]
+        return arrived
