@@ -42,7 +42,9 @@ def test_whole_sites_leave_capacity_unused() -> None:
 
 def test_a_light_exchange_needs_few_sites() -> None:
     """Measured while running: the query over a hundredth of the rows does not keep all sites."""
-    session = Session.in_process(4, {"strategy": "subquery", "max_rows_per_epoch": 20_000})
+    session = Session.in_process(
+        4, {"strategy": "subquery", "max_rows_per_epoch": 20_000, "policy": "none"}
+    )
     session.stream(
         "tcp", generator="packets", rows=200_000, ordered="time", rows_per_second=1000, keys=400
     )

@@ -139,7 +139,7 @@ def test_a_pin_where_a_partition_is_moves_nothing(tmp_path: Path, expected: list
     run = far.start(pin)
     assert run.await_termination(60)
     assert run.pins
-    assert run.history() == []
+    assert not [line for line in run.history() if line["kind"] == "move"]
     assert not any(far.phases)
     assert far.rows() == expected
 
@@ -156,7 +156,7 @@ def test_a_move_that_another_map_overtakes_is_told_as_given_up(tmp_path: Path) -
 
     run = Far(tmp_path).start(step)
     assert run.await_termination(60)
-    asked, other = run.history()[:2]
+    asked, other = [line for line in run.history() if line["kind"] == "move"][:2]
     assert asked["givenUp"] == "it was moved or cut in another way"
     assert (other["cause"], other["givenUp"]) == ("another map", None)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import polars as pl
 import pytest
 
+from anabranch import Session, count
 from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
+from anabranch.adapt.policies.combine import Intake, propose_combine
 from anabranch.adapt.protocols.moving import Fetch, Install, Pause, Queue
 from anabranch.control.governor import Governor
 from anabranch.control.manner import Manner
@@ -36,6 +40,7 @@ from anabranch.simulate.governing import (
     self_tuning,
     the_plan,
 )
+from anabranch.testing.sources import EpochSource
 
 CLUSTER = Cluster(sites=4, partitions=32)
 SLOWNESS = np.array([1.0, 1.0, 2.5, 1.0])
@@ -194,3 +199,32 @@ def test_little_work_is_not_taken_for_what_an_epoch_costs_anyway() -> None:
     )  # fmt: skip
     assert view.sites.slowness.tolist() == pytest.approx([1.0] * 4)
     assert view.sites.busy.tolist() == pytest.approx([0.9, 0.1, 0.1, 0.01])
+
+
+def test_senders_sub_aggregate_where_it_pays_and_cease_where_it_does_not() -> None:
+    intake = Intake("x", rows=1200, groups=100, senders=4, before=0, after=0)
+    begun = list(propose_combine((), {"q": intake}, reduction=3.0))
+    assert [(one.subquery, one.on) for one in begun] == [("q", True)]
+    assert not list(propose_combine((), {"q": intake}, reduction=3.1)), "a sender would gain less"
+    poor = replace(intake, before=1200, after=600)
+    assert not list(propose_combine({"q"}, {"q": poor}, 2.6)), "a little less does not end it"
+    ended = list(propose_combine({"q"}, {"q": poor}, 2.7))
+    assert [one.words() for one in ended] == ["no longer sub-aggregate for q before rows are sent"]
+    assert not list(propose_combine({"q"}, {"q": intake}, 9.0)), "nothing was sent"
+
+
+def test_what_is_combined_stands_in_the_history_and_is_kept_through_a_restart(
+    tmp_path: Path,
+) -> None:
+    frames = [pl.DataFrame({"time": [at] * 400, "k": [n % 2 for n in range(400)]}) for at in (0, 1)]
+    combining = []
+    for count_of in (1, 2):
+        session = Session.in_process(2, {"fsync": False})
+        rows = session.stream("rows", EpochSource(frames[:count_of]), ordered="time", lateness=9)
+        session.query("n", rows.group_by("time", "k").agg(count().alias("n")))
+        run = session.start(sinks={"n": "memory"}, checkpoint=tmp_path)
+        assert run.await_termination(60)
+        told = [line for line in run.history() if line["kind"] == "combine"]
+        assert [line["epoch"] for line in told] == ([0] if count_of == 1 else [])
+        combining.append(run.recent_progress[-1]["customMetrics"]["combining"])
+    assert combining == [[], ["n@1"]]

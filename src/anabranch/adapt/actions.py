@@ -20,6 +20,8 @@ class Target(Protocol):
 
     def merge(self, exchange: str, partition: int, other: int) -> None: ...
 
+    def combine(self, subquery: str, on: bool) -> None: ...
+
     def condense(self, exchange: str, slot: int) -> None: ...
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None: ...
@@ -138,6 +140,21 @@ class Merge(Action):
 
     def apply(self, target: Target) -> None:
         target.merge(self.exchange, self.partition, self.other)
+
+
+@dataclass(frozen=True)
+class Combine(Action):
+    """Sub-aggregate all rows of a subquery before they are sent, or no longer."""
+
+    subquery: str
+    on: bool
+
+    def words(self) -> str:
+        now = "sub-aggregate" if self.on else "no longer sub-aggregate"
+        return f"{now} for {self.subquery} before rows are sent"
+
+    def apply(self, target: Target) -> None:
+        target.combine(self.subquery, self.on)
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _run(
         "rows_per_s": sum(epoch["numInputRows"] for epoch in told) / seconds,
         "busiest_rows": median(_busiest(some, "rowsIn") for some in loads),
         "busiest_busy": median(_busiest(some, "busySeconds") for some in loads),
-        "moved": sum(decision["accepted"] for decision in run.history()),
+        "moved": sum(one["accepted"] and one["kind"] == "move" for one in run.history()),
     }
 
 

@@ -1,10 +1,9 @@
-"""What actions are applied to: the maps of a run, and what is done about its hot slots."""
+"""What actions are applied to: the maps of a run, its hot slots, and where senders sub-aggregate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from anabranch.adapt.actions import Action
 from anabranch.control.hot import HotSlots
 from anabranch.routing.partition_map import PartitionMap
 
@@ -12,8 +11,11 @@ from anabranch.routing.partition_map import PartitionMap
 class Change:
     """Some actions under way: maps are made anew once for many moves."""
 
-    def __init__(self, maps: Mapping[str, PartitionMap], hot: HotSlots, epoch: int) -> None:
-        self._maps, self._hot, self._epoch = dict(maps), hot, epoch
+    def __init__(
+        self, maps: Mapping[str, PartitionMap], hot: HotSlots, combining: set[str], epoch: int
+    ) -> None:
+        self._maps, self._hot, self._combining = dict(maps), hot, combining
+        self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
         """Where partitions move that the maps do not have there yet."""
 
@@ -43,18 +45,11 @@ class Change:
         if one == two:
             self._maps[exchange] = after.merged(other)
 
+    def combine(self, subquery: str, on: bool) -> None:
+        (self._combining.add if on else self._combining.discard)(subquery)
+
     def condense(self, exchange: str, slot: int) -> None:
         self._hot.condense(exchange, slot, self._epoch)
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None:
         self._maps[exchange] = self._hot.scatter(exchange, slot, sites, self._moved(exchange))
-
-
-def applied(
-    maps: Mapping[str, PartitionMap], actions: Iterable[Action], hot: HotSlots, epoch: int
-) -> dict[str, PartitionMap]:
-    """The maps after these actions."""
-    change = Change(maps, hot, epoch)
-    for action in actions:
-        action.apply(change)
-    return change.maps()

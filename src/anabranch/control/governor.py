@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from anabranch.adapt.actions import Move
+from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.policies.combine import propose_combine
 from anabranch.adapt.protocols.moving import Moving
 from anabranch.adapt.view import View
 from anabranch.control.balancing import Balancing
@@ -24,7 +25,7 @@ from anabranch.control.level import Situation
 from anabranch.control.manner import Manner
 from anabranch.control.moves import fetches
 from anabranch.control.observed import Observed
-from anabranch.control.shares import choose_shares
+from anabranch.control.shares import choose_returns, choose_shares
 from anabranch.control.skew_buffer import SkewBuffer
 from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
@@ -131,6 +132,18 @@ class Governor:
 
     # -- after an epoch ---------------------------------------------------------------------------
 
+    def combine(self, observed: Observed) -> None:
+        """Has senders sub-aggregate where an epoch has shown that it pays; before its commit, to be kept."""
+        reduction = self._settings.combine_reduction
+        actions = propose_combine(self.holdings.combining, observed.intakes, reduction)
+        self._apply(list(actions), observed.epoch)
+
+    def _apply(self, actions: Sequence[Action], epoch: int) -> None:
+        """Does what is done at once, and remembers it."""
+        for action in actions:
+            self._history.keep(Decision(epoch, action, True, action.cause))
+        self.holdings.apply(actions, epoch)
+
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
         epoch = observed.epoch
@@ -202,9 +215,7 @@ class Governor:
     def allot(self, manifest: Manifest) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet."""
         shares = choose_shares(self._plan, self._settings, self.sites, self.holdings, manifest)
-        for action in list(shares):
-            self._history.keep(Decision(manifest.epoch, action, True, action.cause))
-            self.holdings.apply([action], manifest.epoch)
+        self._apply(list(shares), manifest.epoch)
 
     def rebalance(self, manifest: Manifest) -> list[Decision]:
         """Evens out what is known now, without waiting for more."""
@@ -231,23 +242,10 @@ class Governor:
         self.holdings.adapted |= {line.action.exchange for line in gone}
         self.holdings.apply([line.action for line in gone], manifest.epoch)
         self.maps = self.holdings.pinned(self.maps)
-        if (self.alive & ~before).any():
-            self._share(np.flatnonzero(self.alive).tolist(), manifest.epoch)
-
-    def _share(self, sites: Sequence[int], epoch: int) -> None:
-        """Gives sites that have come their share at once; what is measured then says the rest."""
-        if self._settings.strategy == "operator":
-            return  # every operator stays on sites of its own
-        moves = [
-            Move(exchange, start, "a site has come", source=was, target=site)
-            for exchange, known in self.maps.items()
-            if exchange not in self.by_hand
-            for start, was, site in zip(
-                known.starts, known.sites, known.respread(sites).sites, strict=True
-            )
-            if was != site and not self.holdings.stays((exchange, start))
-        ]
-        self.holdings.request(moves, epoch, SITES)
+        if (self.alive & ~before).any() and self._settings.strategy != "operator":
+            # Their share at once: what is measured then says the rest
+            moves = choose_returns(self.holdings, np.flatnonzero(self.alive).tolist())
+            self.holdings.request(moves, manifest.epoch, SITES)
 
     def resize(self, sites: int, epoch: int) -> None:
         """Goes on with another number of sites."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Action, Move
 from anabranch.adapt.protocols.moving import MoveProtocol
-from anabranch.control.change import applied
+from anabranch.control.change import Change
 from anabranch.control.decisions import BY_HAND, Decision, History
 from anabranch.control.hot import HotSlots
 from anabranch.control.manner import Manner
@@ -32,6 +32,8 @@ class Steered:
     """The exchanges whose maps the user has taken over."""
     adapted: frozenset[str]
     """Those that are balanced partition by partition."""
+    combining: frozenset[str]
+    """The subqueries for which senders sub-aggregate."""
     pins: dict[str, dict[int, int]]
     moving: list[MovingRecord]
 
@@ -53,6 +55,8 @@ class Holdings:
         """The exchanges whose maps the user has taken over."""
         self.adapted = {name for name in maps if manifest.exchanges[name].adapted}
         """The exchanges that are balanced partition by partition from now on."""
+        self.combining = {name for name, one in manifest.subqueries.items() if one.combine}
+        """The subqueries for which senders sub-aggregate all rows."""
         self.hot = HotSlots(plan, maps, manifest)
         moves = MoveProtocol(
             pausing,
@@ -85,8 +89,11 @@ class Holdings:
     def apply(self, actions: Iterable[Action], epoch: int) -> None:
         """Does what is done at once."""
         some = list(actions)
+        change = Change(self.maps, self.hot, self.combining, epoch)
+        for action in some:
+            action.apply(change)
         if some:
-            self.maps = applied(self.maps, some, self.hot, epoch)
+            self.maps = change.maps()
 
     def obey(self, orders: list[Order], epoch: int) -> list[Order]:
         """Does what the protocols say; returns it for whoever has to do the rest of it."""
@@ -128,6 +135,7 @@ class Holdings:
         return Steered(
             by_hand=frozenset(self.by_hand),
             adapted=frozenset(self.adapted),
+            combining=frozenset(self.combining),
             pins=self.pins.by_exchange(),
             moving=recorded(self.transitions.moves.moving.values()),
         )

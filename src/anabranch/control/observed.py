@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from anabranch.adapt.collector import Sample
+from anabranch.adapt.policies.combine import Intake
 from anabranch.plan.exchange import Exchange
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.shelf import Shelf, bytes_of
@@ -29,6 +30,8 @@ class Observed:
     """Rows of hot slots before and after sub-aggregation, by exchange."""
     memory: Mapping[int, int]
     """Bytes that sites may keep, where that is another number than the setting's."""
+    intakes: Mapping[str, Intake] = field(default_factory=dict)
+    """What came to subqueries that senders may sub-aggregate for."""
     spilled: Mapping[str, Collection[int]] = field(default_factory=dict)
     """The partitions of each exchange whose state is on disk only, by their first slots."""
     ended: float = 0.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from anabranch.adapt.actions import Allot
+from anabranch.adapt.actions import Allot, Move
 from anabranch.adapt.policies.shares import propose_shares
 from anabranch.control.holdings import Holdings
 from anabranch.plan.plan import Plan
@@ -34,3 +34,16 @@ def choose_shares(
             yield from propose_shares(
                 group, holdings.maps, sites, settings.allot_imbalance, whole, holdings.pinned
             )
+
+
+def choose_returns(holdings: Holdings, sites: Sequence[int]) -> list[Move]:
+    """What moves to sites that have come, so that all of these have as much; not what must stay."""
+    return [
+        Move(exchange, start, "a site has come", source=was, target=site)
+        for exchange, known in holdings.maps.items()
+        if exchange not in holdings.by_hand
+        for start, was, site in zip(
+            known.starts, known.sites, known.respread(sites).sites, strict=True
+        )
+        if was != site and not holdings.stays((exchange, start))
+    ]

@@ -13,7 +13,6 @@ from anabranch.control.holdings import Steered
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
-    SubqueryReport,
     advance_watermarks,
     inputs_reached,
     newest_times,
@@ -234,7 +233,7 @@ class Checkpoint:
                 for name in self.plan.exchanges
             },
             subqueries={
-                name: self._subquery(subquery, orders, report, reached, shelves[name])
+                name: self._subquery(subquery, orders, report, reached, shelves[name], steered)
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._outlets.staged(orders, report),
@@ -329,7 +328,7 @@ class Checkpoint:
 
     def _subquery(
         self, subquery: Subquery, orders: Orders, report: EpochReport,
-        reached: Mapping[str, int | None], change: ShelfChange,
+        reached: Mapping[str, int | None], change: ShelfChange, steered: Steered,
     ) -> SubqueryRecord:  # fmt: skip
         known = self.manifest.subqueries[subquery.name]
         done = report.of_subquery(subquery.name)
@@ -337,7 +336,7 @@ class Checkpoint:
             exchange=subquery.exchange,
             shelf=known.shelf.after(change),
             watermark=subquery.watermark(reached[subquery.exchange]),
-            combine=self._combine(subquery.name, known, orders, report, done),
+            combine=subquery.name in steered.combining,
             rows_in=known.rows_in + sum(part.rows_in for part in done),
             rows_out=known.rows_out + sum(part.rows_out for part in done),
             rows_received=known.rows_received + sum(part.rows_received for part in done),
@@ -360,25 +359,6 @@ class Checkpoint:
         return (
             smoothed(known.skew if known.rows_in else 0, skew(loads)) if any(loads) else known.skew
         )
-
-    def _combine(
-        self, name: str, known: SubqueryRecord, orders: Orders, report: EpochReport,
-        done: list[SubqueryReport],
-    ) -> bool:  # fmt: skip
-        """Whether senders should sub-aggregate: only where each of them would shrink its rows."""
-        subquery = self.plan.subqueries[name]
-        if not subquery.combines:
-            return False
-        least = orders.settings.combine_reduction
-        if known.combine:
-            measured = [part.combined[name] for part in report.parts() if name in part.combined]
-            before, after = (sum(pair[side] for pair in measured) for side in (0, 1))
-            return before >= least * 0.75 * after
-        rows, groups = sum(part.rows_in for part in done), sum(part.groups for part in done)
-        # With so many rows per group over all senders, each has at least the wanted reduction
-        first = self.plan.subqueries[name].level == 1
-        senders = len(orders.pieces) if first else orders.sites
-        return groups > 0 and rows / groups >= least * senders
 
     def publish(self) -> None:
         """Makes the results of the epoch that was committed visible."""

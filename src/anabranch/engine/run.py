@@ -351,8 +351,11 @@ class Run(Controls):
             raise
         ran = time.monotonic()
         step("before-commit", epoch)
+        shown = observed(orders, report)
         with self._governor.changing:
-            steered = replace(steered, pins=self._governor.pins)
+            self._governor.combine(shown)
+            combining = frozenset(self._governor.holdings.combining)
+            steered = replace(steered, pins=self._governor.pins, combining=combining)
         self._checkpoint.commit(orders, report, offers, steered)
         committed = time.monotonic()
         step("after-commit", epoch)
@@ -363,7 +366,7 @@ class Run(Controls):
         self._checkpoint.clear()
         with self._governor.changing:
             self._governor.allot(self._checkpoint.manifest)
-            self._governor.adapt(observed(orders, report), self._checkpoint.manifest)
+            self._governor.adapt(shown, self._checkpoint.manifest)
             adaptation = self._governor.describe(self._checkpoint.manifest)
         times = (self._began, began, polled, ran, committed, time.monotonic())
         self._tell(orders, report, offers, times, adaptation)
@@ -385,7 +388,7 @@ class Run(Controls):
             sites=self.sites,
             maps=self._governor.maps,
             shelves={name: record.shelf for name, record in manifest.subqueries.items()},
-            combine=frozenset(n for n, record in manifest.subqueries.items() if record.combine),
+            combine=frozenset(self._governor.holdings.combining),
             newest={name: record.newest for name, record in manifest.streams.items()},
             watermarks=manifest.watermarks,
             idle=idle,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
+from anabranch.adapt.policies.combine import Intake
 from anabranch.control.observed import Observed
 from anabranch.engine.counting import together
 from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.plan.subquery import Subquery
 
 
 def observed(orders: Orders, report: EpochReport) -> Observed:
@@ -24,7 +26,24 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
             condensed[exchange] = before + rows, after + fewer
     memory = orders.faults.memory() if orders.faults else {}
     return Observed(
-        orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory
+        orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory,
+        {one.name: _intake(orders, report, one) for one in orders.plan.subqueries.values() if one.combines},
+    )  # fmt: skip
+
+
+def _intake(orders: Orders, report: EpochReport, subquery: Subquery) -> Intake:
+    """What came to a subquery that senders may sub-aggregate for."""
+    name = subquery.name
+    done = [site.subqueries[name] for site in report.sites if name in site.subqueries]
+    measured = [part.combined[name] for part in report.parts() if name in part.combined]
+    before, after = (sum(pair[side] for pair in measured) for side in (0, 1))
+    return Intake(
+        subquery.exchange,
+        sum(part.rows_in for part in done),
+        sum(part.groups for part in done),
+        len(orders.pieces) if subquery.level == 1 else orders.sites,
+        before,
+        after,
     )
 
 

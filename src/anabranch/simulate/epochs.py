@@ -71,7 +71,7 @@ class Epochs:
         return Observed(
             self._number, len(busy), seconds, {EXCHANGE: known}, {1: sample}, {},
             {site: int(room) for site, room in enumerate(memory.tolist())},
-            {EXCHANGE: np.flatnonzero(on_disk).tolist()}, now,
+            spilled={EXCHANGE: np.flatnonzero(on_disk).tolist()}, ended=now,
         )  # fmt: skip
 
 
