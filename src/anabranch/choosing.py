@@ -7,7 +7,7 @@ against that claim: were it wrong, groups would be split without anyone noticing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -22,6 +22,7 @@ from anabranch.partitioning.flow import flows_of
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.search import search
 from anabranch.partitioning.tree import needs_of
+from anabranch.partitioning.written import read_chosen
 from anabranch.plan.columns import columns_read
 from anabranch.plan.draft import draft
 from anabranch.plan.estimate import rates_of_run, rates_on_sample, skew_of_lanes, skew_on_sample
@@ -31,6 +32,7 @@ from anabranch.sources.make import Registered
 from anabranch.state.manifest import Manifest
 
 LANE = "__lane"
+AS_BEFORE = "As it was chosen when the run first started."
 
 
 @dataclass
@@ -56,7 +58,30 @@ class Choosing:
             found = self._search(queries, streams, rates, lambda _: 1.0, permitted).pinned(texts)
             if found is not None:
                 return found
-        return self.choose(queries, streams)
+        return self.keeping(queries, streams, texts, streams)
+
+    def keeping(
+        self, queries: Mapping[str, Node], streams: Mapping[str, Registered], texts: Sequence[str],
+        kept: Collection[str],
+    ) -> Choice:  # fmt: skip
+        """The best choice with which the `kept` streams stay partitioned as in an earlier one.
+
+        What that was chosen for may be gone, so it need not be among the candidates.
+        """
+        choice = self.choose(queries, streams)
+        before = read_chosen({name: stream.node for name, stream in streams.items()}, texts)
+        if before is None:
+            return choice
+        rates = assume(needs_of(queries), {})
+        forced = self._search(queries, streams, rates, lambda _: 1.0, [before])
+        parts = []
+        for part, as_before in zip(choice.parts, forced.parts, strict=True):
+            if {*part.streams} & {*kept}:
+                winner = as_before.pinned(before.restricted(part.streams).texts).winner
+                rest = [one for one in part.candidates if one.partitioning != winner.partitioning]
+                part = replace(part, candidates=(winner, *rest), reason=AS_BEFORE)
+            parts.append(part)
+        return replace(choice, parts=tuple(parts))
 
     def choose(
         self, queries: Mapping[str, Node], streams: Mapping[str, Registered],

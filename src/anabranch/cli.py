@@ -11,13 +11,14 @@ import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.console import Console
 
 import anabranch
 from anabranch.demo import Demo, show_results, summary
+from anabranch.engine.run import Run
 from anabranch.errors import SettingsError
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.json import describe_plan
@@ -127,6 +128,17 @@ def run(
             help="An option or setting instead of the file's; may be given several times.",
         ),
     ] = None,
+    changed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="If the checkpoint has other queries: refuse, or keep-same to go on with what is the same.",
+        ),
+    ] = None,
+    backfill: Annotated[
+        bool,
+        typer.Option("--backfill", help="New queries begin with all that the sources still have."),
+    ] = False,
     as_json: AsJson = False,
     in_process: InProcess = False,
     ui: Ui = False,
@@ -135,7 +147,8 @@ def run(
     """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
     from anabranch.spec.override import override
 
-    instead = {"checkpoint": checkpoint, "trigger": trigger}
+    instead: dict[str, str | bool | None] = {"checkpoint": checkpoint, "trigger": trigger}
+    instead |= {"changed": changed, "backfill": backfill or None}
     console, asked = Console(), override(_read(spec), assignments or (), instead)
     # Spark takes seconds to start: look for faults before
     with asked.placing():
@@ -143,8 +156,9 @@ def run(
     asked.check_sinks()
     quiet = as_json or in_process
     with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
-        view = JsonView(sys.stdout) if as_json else view_on(console, f"anabranch run {spec.name}")
-        totals, stopped = follow(lambda: asked.start(session), view, as_json)
+        output = sys.stdout if as_json else None
+        view = JsonView(output) if output else view_on(console, f"anabranch run {spec.name}")
+        totals, stopped = follow(lambda: _told(asked.start(session), output), view, as_json)
     gone = discarded(totals) if "checkpoint" not in asked.run else None
     warnings = [*losses(totals, asked.run.get("dead_letter")), *([gone] if gone else [])]
     if as_json:
@@ -260,6 +274,15 @@ def _read(spec: Path) -> Spec:
     from anabranch.spec import read_spec  # loads sqlglot, for which --help should not wait
 
     return read_spec(spec)
+
+
+def _told(run: Run, output: TextIO | None) -> Run:
+    """Says what has become of the queries of the checkpoint, if it had others."""
+    if run.evolution and output:
+        print(json.dumps({"evolution": run.evolution.described()}), file=output, flush=True)
+    elif run.evolution:
+        complain(f"The query set has changed. {'; '.join(run.evolution.lines())}.", "yellow")
+    return run
 
 
 def main() -> None:

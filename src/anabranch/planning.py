@@ -11,18 +11,20 @@ from anabranch.errors import PlanningError
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.figures import Background, explanation_of
 from anabranch.language.deep import deeply
-from anabranch.language.node import Node
+from anabranch.language.node import Node, Stream
 from anabranch.language.numbered import Numbered
+from anabranch.language.rebase import rebased
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.tree import needs_of
 from anabranch.plan.compile import compile_queries
 from anabranch.plan.draft import Aims
+from anabranch.plan.keeping import kept_state
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import IN_GRID
 from anabranch.settings import Settings
 from anabranch.sinks.make import make_sinks
 from anabranch.sources.make import Registered
-from anabranch.state.manifest import Manifest, refuse_other
+from anabranch.state.manifest import Manifest, QueryRecord, refuse_other
 
 
 @dataclass(frozen=True)
@@ -37,20 +39,46 @@ class Planning:
     def settings(self) -> Settings:
         return self.choosing.settings
 
+    def continuing(self, stored: Manifest | None) -> Planning:
+        """The same, with queries that a checkpoint has reading what they read there."""
+        return self if stored is None else self.reading(stored.queries)
+
+    def reading(self, records: Mapping[str, QueryRecord]) -> Planning:
+        """The same, with queries that begin later, or with replays, as these records of them say."""
+        nodes, streams = dict(self.nodes), dict(self.streams)
+        for query, record in records.items():
+            if query not in nodes:
+                continue
+            read: dict[str, Stream] = {}
+            for name, replay in record.streams.items():
+                if name in self.streams and (record.since or replay != name):
+                    streams.setdefault(replay, self.streams[name].replayed(replay))
+                    read[name] = replace(streams[replay].node, since=record.since)
+            nodes[query] = rebased(nodes[query], read)
+        return replace(self, nodes=nodes, streams=streams)
+
     def plan(
-        self, stored: Manifest | None, sinks: Collection[str] | None
-    ) -> tuple[Plan, Choice | None]:
-        """The plan, and the choice it was made by if it was; as a stored run first started, if any."""
-        return deeply(lambda: self._planned(stored, sinks), "The query set", PlanningError)
+        self, stored: Manifest | None, sinks: Collection[str] | None,
+        kept: Collection[str] | None = None,
+    ) -> tuple[Plan, Choice | None]:  # fmt: skip
+        """The plan, and the choice it was made by if it was; as a stored run first started, if any.
+
+        If the query set is not that of the run, the streams under what is `kept` of it stay partitioned so.
+        """
+        return deeply(lambda: self._planned(stored, sinks, kept), "The query set", PlanningError)
 
     def _planned(
-        self, stored: Manifest | None, sinks: Collection[str] | None
+        self, stored: Manifest | None, sinks: Collection[str] | None, kept: Collection[str] | None
     ) -> tuple[Plan, Choice | None]:
         choice = None
         if self.settings.strategy == "subquery" and self.nodes:
             if stored and stored.partitioning is not None:
                 texts = stored.partitioning
-                choice = self.choosing.as_chosen(self.nodes, self.streams, texts)
+                choice = (
+                    self.choosing.as_chosen(self.nodes, self.streams, texts)
+                    if kept is None
+                    else self.choosing.keeping(self.nodes, self.streams, texts, kept)
+                )
             else:
                 choice = self.choose()
         plan = compile_queries(
@@ -59,7 +87,13 @@ class Planning:
             {name: stream.lateness for name, stream in self.streams.items()},
             self.settings.allow_unbounded_state,
             [name for name, stream in self.streams.items() if stream.whole],
-            Aims(choice, self.choosing.given(self.streams), self.settings.central, sinks),
+            Aims(
+                choice,
+                self.choosing.given(self.streams),
+                self.settings.central,
+                sinks,
+                kept_state(stored),
+            ),
             self.settings.strategy,
             self.settings.merge,
         )

@@ -12,7 +12,6 @@ Streams
 from __future__ import annotations
 
 import contextlib
-import math
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -24,8 +23,9 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, cast
 import polars as pl
 
 from anabranch.choosing import Choosing
+from anabranch.engine.evolution import KEEP_SAME, REFUSE
 from anabranch.engine.faults import Burdens, Faults, StepHook
-from anabranch.engine.options import RunOptions
+from anabranch.engine.options import RunOptions, interval_of
 from anabranch.engine.run import Run
 from anabranch.engine.transport import Transport, Twin
 from anabranch.errors import (
@@ -36,6 +36,7 @@ from anabranch.errors import (
     no_attribute,
     suggest,
 )
+from anabranch.evolving import prepare
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
@@ -49,7 +50,7 @@ from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
 from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
-from anabranch.settings import FINITE, Settings, read_settings
+from anabranch.settings import Settings, read_settings
 from anabranch.sinks.files import require_folder
 from anabranch.sinks.make import make_sinks
 from anabranch.sinks.overlap import refuse_overlaps
@@ -80,7 +81,6 @@ SPARK_NAMES = {
     "sql": "session.query(name, 'SELECT …')", "table": "session.from_stream(name)",
 }  # fmt: skip
 """What Spark's session calls otherwise."""
-TRIGGERS = ("available-now", "continuous")
 
 
 class Session:
@@ -319,7 +319,8 @@ class Session:
 
     def plan(self, checkpoint: str | Path | None = None) -> Plan:
         """The compiled plan of all queries; with a checkpoint, as its run first started."""
-        return self._planning().plan(_stored(checkpoint), None)[0]
+        stored = _stored(checkpoint)
+        return self._planning().continuing(stored).plan(stored, None)[0]
 
     def _planning(self) -> Planning:
         """The queries of now: what is made of it stays so when the session gets others."""
@@ -331,13 +332,15 @@ class Session:
         Costs follow from the rates that a run with this checkpoint has counted; without one, from a
         sample of each stream, and where there is none, from assumed rates.
         """
-        return self._planning().choose(_stored(checkpoint))
+        stored = _stored(checkpoint)
+        return self._planning().continuing(stored).choose(stored)
 
     def explanation(
         self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
     ) -> Explanation:
         """All that there is to say about the plan; with a checkpoint, what its run has measured too."""
-        return self._planning().explainer(sinks)(_stored(checkpoint))
+        stored = _stored(checkpoint)
+        return self._planning().continuing(stored).explainer(sinks)(stored)
 
     def explain(
         self, checkpoint: str | Path | None = None, verbose: bool = False,
@@ -367,6 +370,8 @@ class Session:
         trigger: str | float = "available-now",
         at_end: str = "keep",
         dead_letter: str | Path | None = None,
+        changed: str = REFUSE,
+        backfill: bool = False,
         name: str = "anabranch",
         on_step: StepHook | None = None,
         burdens: Burdens | None = None,
@@ -379,6 +384,10 @@ class Session:
         "10 seconds". `at_end="close"`
         treats the end of an available-now run as the end of the streams: all windows close. Without a
         checkpoint folder the run cannot be continued later: its state is deleted when it ends.
+        A checkpoint of another query set is refused, or with `changed="keep-same"` gone on with: queries that
+        are the same, whatever they are called now, keep their state; those that are gone lose it; new ones
+        begin with the rows from now on, or with `backfill=True` with all that the sources still have.
+        `run.evolution` says what was done.
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
         if burdens is not None and not callable(burdens):
@@ -386,10 +395,12 @@ class Session:
                 f"Expected a Schedule or another function of the epoch for burdens, got {burdens!r}: "
                 "Schedule([slow(0)]), for instance."
             )
-        planning = self._planning()
-        plan, choice = planning.plan(_stored(checkpoint), sinks)
+        check_choice("changed", changed, (REFUSE, KEEP_SAME))
+        what = f"The checkpoint '{checkpoint}'"
+        ready = prepare(self._planning(), _stored(checkpoint), sinks, changed, backfill, what)
+        plan, streams = ready.plan, ready.planning.streams
         check_choice("at_end", at_end, ("keep", "close"))
-        interval = _interval(trigger)
+        interval = interval_of(trigger)
         if not sinks:
             raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
         for query in sinks:
@@ -399,7 +410,7 @@ class Session:
             require_folder("dead_letter", dead_letter)
         else:
             for stream in plan.streams:
-                if self._streams[stream].whole:
+                if streams[stream].whole:
                     raise SettingsError(
                         f"Stream '{stream}' sends input to the dead-letter folder, but none is "
                         "given: start(dead_letter='folder')."
@@ -417,19 +428,21 @@ class Session:
             interval=interval,
             close_at_end=at_end == "close",
             dead_letter=str(Path(dead_letter).absolute()) if dead_letter is not None else None,
-            on_bad={name: stream.on_bad for name, stream in self._streams.items()},
-            on_late={name: stream.on_late for name, stream in self._streams.items()},
-            ahead={name: stream.ahead for name, stream in self._streams.items() if stream.ahead},
-            partitioning=choice.texts if choice else None,
+            on_bad={name: stream.on_bad for name, stream in streams.items()},
+            on_late={name: stream.on_late for name, stream in streams.items()},
+            ahead={name: stream.ahead for name, stream in streams.items() if stream.ahead},
+            partitioning=ready.choice.texts if ready.choice else None,
+            queries=ready.queries,
+            evolution=ready.evolution,
             temporary=checkpoint is None,
             faults=Faults(on_step or (lambda step, epoch: None), burdens),
         )
-        sources = {name: self._streams[name].source for name in plan.streams}
+        sources = {name: streams[name].source for name in plan.streams}
         with contextlib.ExitStack() as unless_started:
             if options.temporary:
                 unless_started.callback(shutil.rmtree, root, ignore_errors=True)
             refuse_overlaps(durable, sources, made, options.dead_letter)
-            explainer = planning.explainer(made)
+            explainer = ready.planning.explainer(made)
             run = Run(plan, sources, made, self._transport(), options, explainer).start()
             unless_started.pop_all()
         return run
@@ -461,24 +474,6 @@ class Session:
         """Stops the Spark that this session has started; one that it was given goes on."""
         if self._own_spark:
             self.stop()
-
-
-def _interval(trigger: str | float) -> float:
-    """The least seconds from one epoch to the next."""
-    if trigger in TRIGGERS:
-        return 0.0
-    try:
-        seconds = (
-            trigger if not isinstance(trigger, str) else duration(trigger, True, "trigger") / 1e6
-        )
-    except LanguageError:
-        seconds = math.nan
-    if not 0 <= seconds <= FINITE:
-        raise SettingsError(
-            f"trigger is {trigger!r}; expected {', '.join(TRIGGERS)}, a number of seconds from 0 on, or a "
-            'length of time such as "10 seconds".'
-        )
-    return float(seconds)
 
 
 def _stored(checkpoint: str | Path | None) -> Manifest | None:

@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
     "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators", "plan",
     "explain", "sources", "sinks", "adapt", "control", "simulate", "engine", "choosing", "planning",
-    "session",
+    "evolving", "session",
 )  # fmt: skip
 SPARK = (
     "engine/spark.py", "engine/local.py", "engine/workers.py", "sources/spark.py", "sinks/spark.py",

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from anabranch.control.holdings import Steered
+from anabranch.engine.carrying import carried
 from anabranch.engine.epoch import (
     EpochReport,
     Orders,
@@ -21,6 +22,7 @@ from anabranch.engine.options import RunOptions
 from anabranch.engine.outlets import Outlets
 from anabranch.engine.progress import skew
 from anabranch.errors import RunError, StateError
+from anabranch.plan.keeping import identified
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import IN_GRID, Subquery
 from anabranch.routing.grid import choose_grid
@@ -67,6 +69,9 @@ class Checkpoint:
             # A start that came to no epoch leaves nothing that one would have to agree with
             begun = stored if stored and stored.epoch >= 0 else self._first(run_id)
             self._claim = begun
+            change = options.evolution
+            if change is not None:
+                begun = carried(begun, plan, change, options.partitioning)
             records = {
                 name: dict(getattr(begun, name)) for name in ("subqueries", "exchanges", "reach")
             }
@@ -88,21 +93,25 @@ class Checkpoint:
 
     def _complete(self, manifest: Manifest) -> Manifest:
         """The manifest with an entry for every subquery without state: they come and go with sinks."""
+        # Those that the run has now: maps of more or fewer sites are brought to them later
+        sites = manifest.sites
         partitions = self.options.sites * self.options.settings.partitions_per_site
         reached = inputs_reached(self.plan, manifest.holds, manifest.watermarks)
         for name, subquery in self.plan.subqueries.items():
-            if name in manifest.subqueries or (manifest.epoch >= 0 and subquery.stateful):
-                continue
-            manifest.subqueries[name] = SubqueryRecord(exchange=subquery.exchange)
+            if name not in manifest.subqueries:
+                if manifest.epoch >= 0 and subquery.stateful:
+                    continue
+                known_by = identified(subquery)
+                manifest.subqueries[name] = SubqueryRecord(exchange=subquery.exchange, **known_by)
             if subquery.exchange in manifest.exchanges:
                 continue
             grid = None
             if subquery.spread == IN_GRID:
-                grid = choose_grid(self.options.sites, *subquery.weights)
+                grid = choose_grid(sites, *subquery.weights)
             # The cells of a grid cannot be cut
             count, slots = (grid.cells, 0) if grid else (partitions, slots_for(partitions))
             manifest.exchanges[subquery.exchange] = ExchangeRecord(
-                **mapped(even_map(count, self.options.sites, slots)),
+                **mapped(even_map(count, sites, slots)),
                 grid=list(grid.bands) if grid else [],
             )
             manifest.reach[subquery.exchange] = Reach(reached[subquery.exchange])
@@ -119,6 +128,7 @@ class Checkpoint:
             watermarks={stream.component: None for stream in self.plan.streams.values()},
             exchanges={},
             subqueries={},
+            queries=dict(self.options.queries),
             partitioning=self.options.partitioning,
         )
 
@@ -155,7 +165,13 @@ class Checkpoint:
         leftovers of the next."""
         with explained(self.store.place):
             self.store.ledger.claim(self._claim)
-            self._outlets.recover(self.manifest)
+            change = self.options.evolution
+            if change is None:
+                self._outlets.recover(self.manifest)
+            else:
+                self._outlets.recover(self._claim, {old: new for new, old in change.kept.items()})
+                # An entry of its own: a crash leaves the query set of before or this one
+                self.store.ledger.commit(self.manifest)
             self.store.ledger.sweep()
             # Starts that come to no epoch leave no line that grows
             self.clear()
@@ -247,6 +263,8 @@ class Checkpoint:
                 (offer.next_ordinal for offer in offers.values()), default=self.manifest.ordinal
             ),
             ended=orders.ended,
+            queries=self.manifest.queries,
+            changes=self.manifest.changes,
             partitioning=self.manifest.partitioning,
             held=[ref for ref in self.manifest.held if ref not in orders.held]
             + [ref for part in report.parts() for ref in part.held],
@@ -334,6 +352,7 @@ class Checkpoint:
         done = report.of_subquery(subquery.name)
         return SubqueryRecord(
             exchange=subquery.exchange,
+            **identified(subquery),
             shelf=known.shelf.after(change),
             watermark=subquery.watermark(reached[subquery.exchange]),
             combine=subquery.name in steered.combining,

@@ -1,14 +1,21 @@
-"""How a run was asked to go."""
+"""How a run was asked to go, and how that is written."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from anabranch.engine.evolution import Evolution
 from anabranch.engine.faults import Faults
-from anabranch.settings import Settings
+from anabranch.errors import LanguageError, SettingsError
+from anabranch.language.window import duration
+from anabranch.settings import FINITE, Settings
 from anabranch.sources.ahead import Ahead
+from anabranch.state.manifest import QueryRecord
+
+TRIGGERS = ("available-now", "continuous")
 
 
 @dataclass(frozen=True)
@@ -32,7 +39,29 @@ class RunOptions:
     """How far ahead of the clock rows may be, for streams that say so."""
     partitioning: list[str] | None = None
     """The axes chosen for the streams, to be remembered by the checkpoint."""
+    queries: Mapping[str, QueryRecord] = field(default_factory=dict)
+    """What the checkpoint remembers of each query."""
+    evolution: Evolution | None = None
+    """What becomes of the queries of the checkpoint, if it had others."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
     faults: Faults = field(default_factory=Faults)
     """What is done to it on purpose: by tests and benchmarks."""
+
+
+def interval_of(trigger: str | float) -> float:
+    """The least seconds from one epoch to the next."""
+    if trigger in TRIGGERS:
+        return 0.0
+    try:
+        seconds = (
+            trigger if not isinstance(trigger, str) else duration(trigger, True, "trigger") / 1e6
+        )
+    except LanguageError:
+        seconds = math.nan
+    if not 0 <= seconds <= FINITE:
+        raise SettingsError(
+            f"trigger is {trigger!r}; expected {', '.join(TRIGGERS)}, a number of seconds from 0 on, or a "
+            'length of time such as "10 seconds".'
+        )
+    return float(seconds)

@@ -80,37 +80,41 @@ class Outlets:
 
     def publish(self, manifest: Manifest) -> None:
         """Makes the results of the committed epoch visible."""
-        self._publish(manifest, set())
+        self._publish(manifest, set(), {})
 
-    def recover(self, manifest: Manifest) -> None:
-        """Does what a crash has left undone for the last epoch; safe to repeat."""
+    def recover(self, manifest: Manifest, renamed: Mapping[str, str] | None = None) -> None:
+        """Does what a crash has left undone for the last epoch; safe to repeat.
+
+        `renamed` has what the queries of that epoch are called now.
+        """
         published: set[str] = set()
         if manifest.results and self._place.has(_mark(manifest)):
             what = "The record of published results"
             published |= {*read_sealed(self._place, _mark(manifest), what)["queries"]}
-        self._publish(manifest, published)
+        self._publish(manifest, published, renamed or {})
 
-    def _publish(self, manifest: Manifest, published: set[str]) -> None:
+    def _publish(self, manifest: Manifest, published: set[str], renamed: Mapping[str, str]) -> None:
         marked = len(published)
         for query, parts in manifest.results.items():
             if query in published:
                 continue
-            if query not in self._writers:
+            writer = self._writers.get(renamed.get(query, query))
+            if writer is None:
                 raise StateError(
                     f"The results of query '{query}' in epoch {manifest.epoch} are committed, but a crash "
                     "came before they were published, and the query has no sink now. Start once with the "
                     "sink that it had."
                 )
-            self._writers[query].publish(parts, manifest.epoch, manifest.attempt)
+            writer.publish(parts, manifest.epoch, manifest.attempt)
             published.add(query)
-            if self._writers[query].repeats:
+            if writer.repeats:
                 self._note(manifest, published, self._options.settings.fsync)
                 marked = len(published)
         if len(published) > marked:
             # Should the machine lose it, the folders tell the same
             self._note(manifest, published, fsync=False)
         dead_letter.publish(
-            self._options.dead_letter, self._plan.streams, manifest.epoch, manifest.attempt
+            self._options.dead_letter, manifest.streams, manifest.epoch, manifest.attempt
         )
 
     def _note(self, manifest: Manifest, published: Iterable[str], fsync: bool) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from anabranch.plan.plan import StreamPlan
+from anabranch.routing.lanes import place_lanes
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.sources.base import Piece
+from anabranch.state.manifest import StreamRecord
 
 
 def spread(
@@ -26,3 +30,29 @@ def spread(
         boxes[task].append(entry)
         loads[task] += entry[1].weight
     return tuple(tuple(box) for box in boxes)
+
+
+def lanes_of(
+    streams: Mapping[str, StreamPlan], records: Mapping[str, StreamRecord],
+    maps: Mapping[str, PartitionMap], pieces: list[tuple[str, Piece]],
+) -> dict[str, dict[str, int]]:  # fmt: skip
+    """The slot of each lane of the streams that come partitioned as the plan wants them."""
+    lanes: dict[str, dict[str, int]] = {}
+    for name, stream in streams.items():
+        if stream.exchange is not None:
+            new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
+            lanes[name] = place_lanes(records[name].lanes, new, maps[stream.exchange].hashed)
+    return lanes
+
+
+def tasks_of(
+    streams: Mapping[str, StreamPlan], maps: Mapping[str, PartitionMap],
+    lanes: Mapping[str, Mapping[str, int]],
+) -> dict[tuple[str, str | None], int]:  # fmt: skip
+    """The split task of each lane: that with the number of the site which owns its partition."""
+    readers: dict[tuple[str, str | None], int] = {}
+    for name, some in lanes.items():
+        partitions = maps[streams[name].exchange or ""]
+        for lane, slot in some.items():
+            readers[name, lane] = partitions.sites[partitions.partition_at(slot)]
+    return readers

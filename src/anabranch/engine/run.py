@@ -23,9 +23,10 @@ from anabranch.control.manner import Manner
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
 from anabranch.engine.epoch import EpochReport, Orders, StandingOrders, StreamOrders
+from anabranch.engine.evolution import Evolution
 from anabranch.engine.options import RunOptions
 from anabranch.engine.progress import describe_epoch
-from anabranch.engine.reading import spread
+from anabranch.engine.reading import lanes_of, spread, tasks_of
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError, no_attribute, suggest
@@ -33,10 +34,9 @@ from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
 from anabranch.plan.plan import Plan
-from anabranch.routing.lanes import place_lanes
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
-from anabranch.sources.base import EpochLimits, Offer, Piece, ReadContext, Reader, Source
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Source
 from anabranch.state.manifest import Manifest
 
 PATIENCE = 0.1
@@ -96,6 +96,11 @@ class Run(Controls):
     @property
     def name(self) -> str:
         return self.options.name
+
+    @property
+    def evolution(self) -> Evolution | None:
+        """What became of the queries of the checkpoint when the run started, if it had others."""
+        return self.options.evolution
 
     @property
     def is_active(self) -> bool:
@@ -378,7 +383,8 @@ class Run(Controls):
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
-        lanes = self._lanes(pieces)
+        streams, maps = self.plan.streams, self._governor.maps
+        lanes = lanes_of(streams, manifest.streams, maps, pieces)
         waiting = self._governor.holding(epoch, ended or flush, manifest)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
@@ -403,7 +409,7 @@ class Run(Controls):
                 for name in self.plan.streams
             },
             results=self._checkpoint.stagings(epoch, attempt),
-            pieces=spread(pieces, self._tasks(), self._tasks_of(lanes)),
+            pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
             grids=self._governor.grids,
             hot=self._governor.condensed(epoch),
@@ -421,27 +427,6 @@ class Run(Controls):
             faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
         )
 
-    def _lanes(self, pieces: list[tuple[str, Piece]]) -> dict[str, dict[str, int]]:
-        """The slot of each lane of the streams that come partitioned as the plan wants them."""
-        found: dict[str, dict[str, int]] = {}
-        for name, stream in self.plan.streams.items():
-            if stream.exchange is not None:
-                known = self._checkpoint.manifest.streams[name].lanes
-                new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-                found[name] = place_lanes(known, new, self._governor.maps[stream.exchange].hashed)
-        return found
-
-    def _tasks_of(
-        self, lanes: Mapping[str, Mapping[str, int]]
-    ) -> dict[tuple[str, str | None], int]:
-        """The split task of each lane: that with the number of the site which owns its partition."""
-        readers: dict[tuple[str, str | None], int] = {}
-        for name, some in lanes.items():
-            exchange = self._governor.maps[self.plan.streams[name].exchange or ""]
-            for lane, slot in some.items():
-                readers[name, lane] = exchange.sites[exchange.partition_at(slot)]
-        return readers
-
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
         times: tuple[float, ...], adaptation: dict[str, Any],
@@ -453,4 +438,6 @@ class Run(Controls):
         )  # fmt: skip
         told["customMetrics"]["warnings"] += self._checkpoint.warnings
         self._checkpoint.warnings = []
+        if self.evolution is not None and not self._progress:
+            told["customMetrics"]["evolution"] = self.evolution.described()
         self._progress.append(told)

@@ -101,9 +101,12 @@ class Stream(Node):
     name: str
     schema: pl.Schema
     ordered: Ordered | None
+    since: int = 0
+    """The change of the query set from which on its rows count; with 0, all do. What began at different times
+    never shares an operator."""
 
     def __str__(self) -> str:
-        return f"STREAM {self.name}"
+        return f"STREAM {self.name}{f' SINCE {self.since}' if self.since else ''}"
 
 
 def require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> None:

@@ -1,14 +1,19 @@
-"""Partitioning sets that users write: how a stream comes, and which sets may be chosen."""
+"""Partitioning sets that are written: by users, how a stream comes and which sets may be chosen; by
+checkpoints, which set was."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from anabranch.errors import PlanningError, suggest
+from anabranch.errors import AnabranchError, PlanningError, suggest
 from anabranch.language.expression import Expression, substitute, type_of
 from anabranch.language.node import Stream
 from anabranch.partitioning.partitioning_set import Axis, PartitioningSet
 from anabranch.partitioning.requirement import attributes_of
+
+_OF_A_STREAM = re.compile(r" = (?=[\w-]+\.)")
+"""Between the terms of an axis. Equalities within a term have no streams."""
 
 
 def read_set(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
@@ -23,6 +28,27 @@ def read_sets(
     if not sets:
         raise PlanningError("permit() needs at least one set, e.g. permit({'tcp': ['srcIP']}).")
     return [_read_together(streams, some) for some in sets]
+
+
+def read_chosen(streams: Mapping[str, Stream], texts: Sequence[str]) -> PartitioningSet | None:
+    """The set whose axes have these texts, as far as they are of these streams; None if unreadable."""
+    axes = []
+    for text in texts:
+        terms: dict[str, Expression] = {}
+        for written in _OF_A_STREAM.split(text):
+            named = [name for name in streams if written.startswith(f"{name}.")]
+            if named:
+                stream = max(named, key=len)
+                try:
+                    (term,) = _terms(streams[stream], [written.removeprefix(f"{stream}.")])
+                    if Axis({stream: term}).text != written:
+                        return None
+                except AnabranchError:
+                    return None
+                terms[stream] = term
+        if terms:
+            axes.append(Axis(terms))
+    return PartitioningSet(tuple(axes))
 
 
 def _read_together(

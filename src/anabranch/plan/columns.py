@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from anabranch.language.expression import columns_of
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
@@ -18,10 +20,13 @@ PASSING = {SEQ, MARK}
 """Columns of the engine's own, which stateless steps leave as they are."""
 
 
-def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set[str]]]:
+def columns_read(
+    draft: Draft, kept: Mapping[str, Collection[str]] | None = None
+) -> tuple[dict[str, list[set[str]]], dict[str, set[str]]]:
     """What each subquery reads of each input, and what is read of each stream or subquery.
 
-    The arrival number counts as a column: it is read by what depends on the order of rows.
+    The arrival number counts as a column: it is read by what depends on the order of rows. Columns that state
+    is `kept` for, by the signatures of what keeps it, count as read.
     """
     read: dict[str, list[set[str]]] = {}
     wanted: dict[str, set[str]] = {}
@@ -29,7 +34,10 @@ def columns_read(draft: Draft) -> tuple[dict[str, list[set[str]]], dict[str, set
         marks = {MARK} if output.marked else set()
         _want(wanted, output.paths, set(output.schema) - ({GONE} if marks else set()) | marks)
     for subquery in reversed(list(draft.subqueries.values())):
-        reads = _reads(subquery, wanted.get(subquery.name, set()))
+        wanted.setdefault(subquery.name, set()).update(
+            (kept or {}).get(subquery.node.signature, ())
+        )
+        reads = _reads(subquery, wanted[subquery.name])
         read[subquery.name] = reads
         for number, columns in enumerate(reads):
             paths = tuple(path for path in subquery.paths if path.input == number)

@@ -85,7 +85,7 @@ def compile_queries(
     for rule in STRATEGIES[strategy]:
         made = rule(made, aims)
     components = _components(queries)
-    read, wanted = columns_read(made)
+    read, wanted = columns_read(made, aims.kept)
     subqueries = {
         part.name: replace(
             part,

@@ -92,6 +92,9 @@ class Aims:
     """Whether what cannot run on the partitions, and all results, come together on one site."""
     sinks: Collection[str] | None = None
     """The queries whose results leave; None: any of them may."""
+    kept: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """What a checkpoint has state of, by signature, with the columns of its results that it can give. The
+    plan goes on with it, even if it would do otherwise by now."""
 
 
 PLAIN = Aims()

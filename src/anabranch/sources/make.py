@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -32,6 +32,14 @@ class Registered:
     given: PartitioningSet
     """How it comes partitioned already, in the terms of its columns."""
     ahead: Ahead | None = None
+
+    def replayed(self, name: str) -> Registered:
+        """A reading of its own of the same input, as a stream of this name."""
+        source: Any = self.source
+        if is_dataclass(source) and "stream" in {one.name for one in fields(source)}:
+            source = replace(source, stream=name)  # type: ignore[type-var]
+        given = PartitioningSet.of({name: self.given.terms(self.node.name)})
+        return replace(self, node=replace(self.node, name=name), source=source, given=given)
 
     @property
     def whole(self) -> bool:

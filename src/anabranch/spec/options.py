@@ -32,7 +32,7 @@ GENERATOR: Kinds = {
 SINK = ("path", "format")
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
-    "dead_letter": (str,), "sites": (int,), "cores": (int,),
+    "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
 }  # fmt: skip
 SETTINGS = Settings.__struct_fields__
 

@@ -34,7 +34,9 @@ class Given(PartPlace):
             return self.written
 
 
-def override(spec: Spec, assignments: Sequence[str], given: Mapping[str, str | None]) -> Spec:
+def override(
+    spec: Spec, assignments: Sequence[str], given: Mapping[str, str | bool | None]
+) -> Spec:
     """The specification with `name=value` texts for settings and the run, and what is `given` for the run."""
     parts: dict[str, PartPlace] = {}
     for assignment in assignments:

@@ -23,8 +23,8 @@ class Delta(
 
     format_version: int = FORMAT_VERSION
     state: Manifest
-    """Itself, but with empty shelves, only those exchanges that have changed and only those rows that have
-    begun to wait."""
+    """Itself, but with empty shelves, without what stays for a whole run, with only those exchanges that have
+    changed and only those rows that have begun to wait."""
     shelves: dict[str, ShelfChange]
     """What becomes of the shelves."""
     let_go: list[str]
@@ -43,10 +43,13 @@ def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange
         for name, record in after.exchanges.items()
         if record is not before.exchanges.get(name)
     }
-    subqueries = {name: replace(record, shelf=Shelf()) for name, record in after.subqueries.items()}
+    subqueries = {
+        name: replace(record, shelf=Shelf(), signature="", placing="", wanted=[])
+        for name, record in after.subqueries.items()
+    }
     return Delta(
         state=replace(
-            after, identity={}, exchanges=exchanges, subqueries=subqueries,
+            after, identity={}, queries={}, exchanges=exchanges, subqueries=subqueries,
             held=[ref for ref in after.held if ref.file not in waiting],
         ),
         shelves={name: change for name, change in shelves.items() if change},
@@ -61,11 +64,15 @@ def applied(before: Manifest, delta: Delta) -> Manifest:
     return replace(
         state,
         identity=before.identity,
+        queries=before.queries,
         exchanges={**before.exchanges, **state.exchanges},
         subqueries={
             name: replace(
                 record,
                 shelf=before.subqueries[name].shelf.after(delta.shelves.get(name, nothing)),
+                signature=before.subqueries[name].signature,
+                placing=before.subqueries[name].placing,
+                wanted=before.subqueries[name].wanted,
             )
             for name, record in state.subqueries.items()
         },

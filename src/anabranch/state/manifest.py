@@ -17,12 +17,13 @@ from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
     3: "with exchanges apart from subqueries",
     4: "as whole manifests and differences between them",
+    5: "with what query sets that change go on by",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -94,6 +95,12 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a subquery remembers, and what it has done."""
 
     exchange: str
+    signature: str = ""
+    """What it does, and to what: the same for subqueries that give the same rows."""
+    placing: str = ""
+    """How its rows are spread and brought together. State fits where signature and placing are the same."""
+    wanted: list[str] = msgspec.field(default_factory=list)
+    """The columns of its results that its state has been kept for, where that depends on who reads them."""
     shelf: Shelf = msgspec.field(default_factory=Shelf)
     watermark: int | None = None
     combine: bool = False
@@ -106,6 +113,21 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an epoch takes over all sites, the last ones counting most."""
     skew: float = 1.0
     """The rows of the busiest of its sites against their mean, the last epochs counting most."""
+
+
+class QueryRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is remembered of a query, to know it again in another query set."""
+
+    signature: str
+    """What it does, whatever it is called."""
+    states: tuple[str, ...] = ()
+    """The signatures of what keeps state in it."""
+    since: int = 0
+    """The change of the query set that it came with; 0 if it was there from the first start."""
+    streams: dict[str, str] = msgspec.field(default_factory=dict)
+    """The streams that it is written over, and what it reads of each: the stream itself, or a replay."""
+    component: str = ""
+    """Whose watermark it goes by."""
 
 
 class ResultPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -168,6 +190,9 @@ class Manifest(
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0
     ended: bool = False
+    queries: dict[str, QueryRecord] = msgspec.field(default_factory=dict)
+    changes: int = 0
+    """How often the query set has changed."""
     partitioning: list[str] | None = None
     """The axes that the streams' partitioning was chosen to have when the run first started."""
 

@@ -56,7 +56,8 @@ class Oracle:
     `frames` has for each stream the rows of every epoch in the order of their arrival, `lateness` is in
     the unit of the ordered attribute (microseconds for timestamps). With `ended` the run is taken to
     close all windows after the last epoch, as `start(at_end="close")` does. `user` gives the SQL of user
-    aggregates by name: `{"doubled": "2 * sum({})"}`.
+    aggregates by name: `{"doubled": "2 * sum({})"}`. Rows of epochs before `since` only tell the time: the
+    queries began later.
     """
 
     def __init__(
@@ -67,12 +68,14 @@ class Oracle:
         *,
         ended: bool = True,
         user: Mapping[str, str] | None = None,
+        since: int = 0,
     ) -> None:
         self._nodes = {name: query.node for name, query in queries.items()}
         self._user = user or {}
         self._frames = frames
         self._lateness = lateness or {}
         self._ended = ended
+        self._since = since
         self._streams = {s.name: s for node in self._nodes.values() for s in _streams(node)}
         self.epochs = max((len(frames[name]) for name in self._streams), default=0)
         self.late = dict.fromkeys(sorted(self._streams), 0)
@@ -179,7 +182,8 @@ class Oracle:
                 self.late[name] += rows.height - int(on_time.sum())
                 number = pl.int_range(rows.height, eager=True) + arrivals[name, epoch]
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))
-                admitted[name].append(kept.filter(on_time))
+                if epoch >= self._since:
+                    admitted[name].append(kept.filter(on_time))
                 if rows.height:
                     newest[name] = max(newest.get(name, -END_OF_TIME), *times.to_list())
             if len(newest) == len(component):

@@ -22,6 +22,8 @@ def merge_joins(draft: Draft, aims: Aims) -> Draft:
         lower = _lower(draft, upper)
         if lower is None or not isinstance(upper.node, Join) or not isinstance(lower.node, Join):
             continue
+        if lower.node.signature in aims.kept:
+            continue  # another query wanted its results once, so it has state of its own
         node = _merged(lower.node, upper.node)
         if node is not None:
             first = len(lower.node.parts) - 1
