@@ -26,6 +26,7 @@ from anabranch.language.node import Node
 from anabranch.partitioning.choice import Choice
 from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
+from anabranch.sources.base import gives_once
 from anabranch.state.manifest import Manifest, QueryRecord
 
 
@@ -133,7 +134,7 @@ def _clocks(reading: Iterable[Iterable[str]]) -> dict[str, str]:
 
 def _refuse_once(planning: Planning, query: str, stream: str) -> None:
     source = planning.streams[stream].source
-    if getattr(source, "once", False):
+    if gives_once(source):
         raise SettingsError(
             f"Query '{query}' begins with a reading of its own of stream '{stream}', which is a "
             f"{source.describe()}: that gives its rows only once. Start without backfill, and with no join "

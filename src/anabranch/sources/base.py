@@ -111,6 +111,11 @@ class ReadContext:
     """The checkpoint, for durable files under `sources/`."""
 
 
+def gives_once(source: object) -> bool:
+    """Whether a source gives its rows to one reader only, so that none can begin later or anew."""
+    return bool(getattr(source, "once", False))
+
+
 class Reader(Protocol):
     """A source opened by one run: the driver's side of a stream."""
 

@@ -39,6 +39,9 @@ INDEX = "index.json"
 class DataFrameSource:
     """A streaming DataFrame, to be read by a query of its own in every run."""
 
+    once = True
+    """Its rows come to one reader only: there are no replays of it."""
+
     def __init__(
         self, stream: str, frame: DataFrame, ahead: int, fsync: bool, private: bool = True
     ) -> None:

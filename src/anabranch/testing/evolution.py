@@ -10,7 +10,9 @@ DuckDB gives for the rows that it is said to read: all, those from its change on
 
 from __future__ import annotations
 
+import random
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,46 +24,22 @@ import polars as pl
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
 from anabranch.language.builder import Query
-from anabranch.language.expression import col
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.driver import MemorySink
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
+from anabranch.state.store import read_latest
 from anabranch.testing.aggregates import USER_SQL
-from anabranch.testing.cases import Case, draw_case
-from anabranch.testing.chooser import Chooser
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.course import PATIENCE, Crash
-from anabranch.testing.joins import draw_join_case
+from anabranch.testing.disturbances import BY_MAP, Meddling, move, pause, pin, rebalance, resume
 from anabranch.testing.oracle import Oracle
+from anabranch.testing.phases import Evolving, Phase, draw_evolution
 from anabranch.testing.sources import EpochSource
-from anabranch.testing.trial import STEPS, draw_trial
 
-FIRST_STEPS = ("opened", *STEPS)
-"""Where a run may crash: once it is open, before anything is polled, or at a step of its first epoch."""
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A stretch of a run with one query set."""
-
-    queries: Mapping[str, Query]
-    done: Mapping[str, str]
-    """How each query came to be in it: new, keep, rename or adjust; and what was dropped."""
-    formerly: Mapping[str, str]
-    frames: int
-    """How many frames of each stream there are by its end."""
-    sites: int
-    backfill: bool = False
-    crash: str = ""
-
-
-@dataclass(frozen=True)
-class Evolving:
-    """A case, and the phases of its query set."""
-
-    case: Case
-    phases: tuple[Phase, ...]
-    settings: Mapping[str, Any]
+KINDS = (*BY_MAP, move, pin, rebalance, pause, pause, resume)
+"""What is done by hand."""
 
 
 @dataclass(eq=False)
@@ -90,55 +68,6 @@ class Followed:
     """The epoch before which it was dropped."""
 
 
-def draw_evolution(chooser: Chooser) -> Evolving:
-    """A case cut into phases, each with some other queries than the one before."""
-    case = draw_join_case(chooser) if chooser.flag(0.4) else draw_case(chooser)
-    distinct = {query.node.signature: query for query in case.queries.values()}
-    pool = [query for query in distinct.values() if query.node.streams]
-    settings = draw_trial(chooser, 1).settings
-    names, phases = 0, list[Phase]()
-    queries: dict[str, Query] = {}
-    cuts = sorted({chooser.integer(1, case.epochs) for _ in range(chooser.choice([1, 1, 2, 3]))})
-    for frames in [*cuts, case.epochs]:
-        done: dict[str, str] = {}
-        formerly: dict[str, str] = {}
-        now: dict[str, Query] = {}
-        for name, query in queries.items():
-            what = chooser.choice(["keep", "keep", "rename", "drop", "adjust"])
-            changed = _adjusted(query, chooser) if what == "adjust" else None
-            if len(case.frames) > 1 or (what == "adjust" and changed is None):
-                what = "keep" if what == "adjust" else what
-            names += 1
-            new = f"n{names}" if what == "rename" else name
-            done[new] = what
-            if what != "drop":
-                now[new] = changed if what == "adjust" and changed is not None else query
-                formerly[new] = name
-        signatures = {query.node.signature for query in queries.values()}
-        fresh = [query for query in pool if query.node.signature not in signatures]
-        for query in fresh:
-            if chooser.flag(0.5) or not now:
-                names += 1
-                now[f"n{names}"], done[f"n{names}"] = query, "new"
-        if not now:
-            # The same as before: a set without queries is none
-            now, done = dict(queries), dict.fromkeys(queries, "keep")
-            formerly = {name: name for name in queries}
-        crash = chooser.choice(["", "", *FIRST_STEPS])
-        sites = chooser.choice([2, 1, 5])
-        phases.append(Phase(now, done, formerly, frames, sites, chooser.flag(0.4), crash))
-        queries = now
-    return Evolving(case, tuple(phases), settings)
-
-
-def _adjusted(query: Query, chooser: Chooser) -> Query | None:
-    """The query with a condition on its results."""
-    whole = [name for name, kind in query.node.schema.items() if kind == pl.Int64]
-    if not whole or not any(part for part in query.node.inputs):
-        return None
-    return query.where(col(chooser.choice(whole)) > chooser.choice([0, 2, -5]))
-
-
 def run_evolution(drawn: Evolving, base: Path | None = None) -> Counter[str]:
     """Runs all phases and compares; what was done how often."""
     if base is None:
@@ -163,6 +92,16 @@ class _Course:
         self.ended: list[Followed] = []
         self.counts: Counter[str] = Counter()
 
+    def manifest(self) -> Manifest:
+        manifest = read_latest(place(str(self.checkpoint)))
+        assert manifest
+        return manifest
+
+    def committed(self) -> int:
+        """The last epoch, -1 before the first."""
+        stored = read_latest(place(str(self.checkpoint)))
+        return stored.epoch if stored else -1
+
     def session(self, phase: Phase) -> Session:
         session = Session.in_process(phase.sites, self.settings)
         for name, frames in self.case.frames.items():
@@ -177,6 +116,7 @@ class _Course:
     def go(self, phase: Phase, last: bool) -> None:
         """Runs a phase, a second time if it is to crash in its first epoch."""
         sinks = {name: MemorySink() for name in phase.queries}
+        self.first = self.committed() + 1
         if phase.crash:
             run = self.start(phase, sinks, last, phase.crash)
             self.follow(phase, run)
@@ -195,14 +135,27 @@ class _Course:
     def start(
         self, phase: Phase, sinks: Mapping[str, MemorySink], last: bool, crash: str = ""
     ) -> Run:
+        attached: list[Run] = []
+        ready = threading.Event()
+
         def hook(step: str, epoch: int) -> None:
+            ready.wait(PATIENCE)
+            if step == "begin" and phase.meddling is not None:
+                draw = random.Random(f"{phase.meddling} {epoch}")
+                for disturb in draw.sample(KINDS, 2):
+                    self.counts[disturb.__name__] += disturb(Meddling(attached[0], draw))
             if step == crash:
                 raise Crash(step)
+            if step == "after-publish" and phase.stop == epoch - self.first + 1:
+                self.counts["rows wait at the end"] += bool(self.manifest().held)
+                attached[0].stop()
 
         run = self.session(phase).start(
             sinks=sinks, checkpoint=self.checkpoint, at_end="close" if last else "keep",
             changed="keep-same", backfill=phase.backfill, on_step=hook,
         )  # fmt: skip
+        attached.append(run)
+        ready.set()
         if crash == "opened":
             run.stop()
         try:
@@ -267,6 +220,9 @@ class _Course:
         self.readings = {name: one for name, one in self.readings.items() if one in alive}
         left = [list(one.frames[one.taken : phase.frames]) for one in self.readings.values()]
         epochs = max(map(len, left))
+        if phase.stop is not None:
+            left = [given[: phase.stop] for given in left]
+            epochs = min(epochs, phase.stop)
         for reading, given in zip(self.readings.values(), left, strict=True):
             empty = reading.frames[0].clear()
             reading.given += [*given, *[empty] * (epochs - len(given))]
@@ -275,9 +231,12 @@ class _Course:
 
     def judge(self) -> None:
         """Compares all that can be told exactly with the oracle."""
-        one_clock = len(self.case.frames) == 1
+        meddled = any(phase.meddling is not None for phase in self.drawn.phases)
+        one_clock = len(self.case.frames) == 1 and not meddled
         for followed in [*self.ended, *self.live.values()]:
             query = followed.versions[0][1]
+            if query.node.updates and meddled:
+                continue  # which epoch a group changes in depends on what waits
             if query.node.updates and len(followed.versions) == 1:
                 # Each epoch gives its own, whatever the watermark is
                 for epoch in range(followed.until or self.epoch):
@@ -317,3 +276,6 @@ class _Course:
             name: late * self.case.clock.factor for name, late in self.case.lateness.items()
         }
         return Oracle({"q": query}, frames, lateness, user=USER_SQL, since=followed.since)
+
+
+__all__ = ["Evolving", "Phase", "draw_evolution", "run_evolution"]

@@ -1,0 +1,107 @@
+"""Query sets that change, drawn at random: a case cut into phases, each with a query set of its own.
+
+How they are run and judged is in `evolution.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from anabranch.language.builder import Query
+from anabranch.language.expression import col
+from anabranch.testing.cases import Case, draw_case
+from anabranch.testing.chooser import Chooser
+from anabranch.testing.joins import draw_join_case
+from anabranch.testing.trial import STEPS, draw_trial
+
+FIRST_STEPS = ("opened", *STEPS)
+"""Where a run may crash: once it is open, before anything is polled, or at a step of its first epoch."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of a run with one query set."""
+
+    queries: Mapping[str, Query]
+    done: Mapping[str, str]
+    """How each query came to be in it: new, keep, rename or adjust; and what was dropped."""
+    formerly: Mapping[str, str]
+    frames: int
+    """How many frames of each stream there are by its end."""
+    sites: int
+    backfill: bool = False
+    crash: str = ""
+    stop: int | None = None
+    """After how many epochs it is stopped, whatever waits or moves then."""
+    meddling: int | None = None
+    """The seed of what is done to it by hand in every epoch."""
+
+
+@dataclass(frozen=True)
+class Evolving:
+    """A case, and the phases of its query set."""
+
+    case: Case
+    phases: tuple[Phase, ...]
+    settings: Mapping[str, Any]
+
+
+def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
+    """A case cut into phases, each with some other queries than the one before.
+
+    With `meddling`, partitions are moved and paused by hand, and phases end in the middle of it.
+    """
+    case = draw_join_case(chooser) if chooser.flag(0.4) else draw_case(chooser)
+    distinct = {query.node.signature: query for query in case.queries.values()}
+    pool = [query for query in distinct.values() if query.node.streams]
+    settings = dict(draw_trial(chooser, 1).settings)
+    if meddling:
+        settings["skew_buffer"] = chooser.choice(["shared", "split"])
+    names, phases = 0, list[Phase]()
+    queries: dict[str, Query] = {}
+    cuts = sorted({chooser.integer(1, case.epochs) for _ in range(chooser.choice([1, 1, 2, 3]))})
+    for frames in [*cuts, case.epochs]:
+        done: dict[str, str] = {}
+        formerly: dict[str, str] = {}
+        now: dict[str, Query] = {}
+        for name, query in queries.items():
+            what = chooser.choice(["keep", "keep", "rename", "drop", "adjust"])
+            changed = _adjusted(query, chooser) if what == "adjust" else None
+            if len(case.frames) > 1 or (what == "adjust" and changed is None):
+                what = "keep" if what == "adjust" else what
+            names += 1
+            new = f"n{names}" if what == "rename" else name
+            done[new] = what
+            if what != "drop":
+                now[new] = changed if what == "adjust" and changed is not None else query
+                formerly[new] = name
+        signatures = {query.node.signature for query in queries.values()}
+        fresh = [query for query in pool if query.node.signature not in signatures]
+        for query in fresh:
+            if chooser.flag(0.5) or not now:
+                names += 1
+                now[f"n{names}"], done[f"n{names}"] = query, "new"
+        if not now:
+            # The same as before: a set without queries is none
+            now, done = dict(queries), dict.fromkeys(queries, "keep")
+            formerly = {name: name for name in queries}
+        crash = chooser.choice(["", "", *FIRST_STEPS])
+        sites, backfill = chooser.choice([2, 1, 5]), chooser.flag(0.4)
+        seed = chooser.integer(0, 2**31) if meddling else None
+        stop = chooser.choice([None, 1, 2]) if meddling else None
+        phases.append(Phase(now, done, formerly, frames, sites, backfill, crash, stop, seed))
+        queries = now
+    phases[-1] = replace(phases[-1], stop=None)
+    return Evolving(case, tuple(phases), settings)
+
+
+def _adjusted(query: Query, chooser: Chooser) -> Query | None:
+    """The query with a condition on its results."""
+    whole = [name for name, kind in query.node.schema.items() if kind == pl.Int64]
+    if not whole or not any(part for part in query.node.inputs):
+        return None
+    return query.where(col(chooser.choice(whole)) > chooser.choice([0, 2, -5]))
