@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -274,18 +275,32 @@ def test_results_that_a_crash_left_unpublished_go_to_the_renamed_query(
 
 
 def test_partitions_stay_where_they_were_moved_to(queries: Set) -> None:
-    queries.run({"sums": BY_K}, 4)
-    path = queries.checkpoint
-    before = read_latest(place(str(path)))
-    assert before is not None
-    run = queries.session({"totals": BY_K, "counts": BY_KM}, 4).start(
-        sinks={"totals": "memory"}, checkpoint=path, changed="keep-same"
+    run: list[Run] = []
+    started = threading.Event()
+
+    def move(step: str, epoch: int) -> None:
+        started.wait(60)
+        if step == "begin" and epoch == 1:
+            before = run[0].partition_map("sums@1")
+            run[0].repartition("sums@1", before.respread([1]))
+
+    run.append(
+        queries.session({"sums": BY_K}, 4).start(
+            sinks={"sums": "memory"}, checkpoint=queries.checkpoint, on_step=move
+        )
     )
-    run.await_termination(60)
-    after = read_latest(place(str(path)))
+    started.set()
+    assert run[0].await_termination(60)
+    before = read_latest(place(str(queries.checkpoint)))
+    queries.change({"totals": BY_K, "counts": BY_KM}, 4)
+    after = read_latest(place(str(queries.checkpoint)))
+    assert before is not None
     assert after is not None
     (old,) = before.exchanges.values()
+    assert {*old.sites} == {1}
     assert after.exchanges[after.subqueries["totals@1"].exchange].sites == old.sites
+    assert after.watermarks == before.watermarks
+    assert after.streams == before.streams
 
 
 def test_the_command_line_says_what_it_did(tmp_path: Path) -> None:
