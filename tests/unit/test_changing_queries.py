@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from anabranch import Session
+from anabranch import Session, col
 from anabranch.cli import app
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError, SettingsError, StateError
+from anabranch.language.expression import Expression
 from anabranch.state.place import place
 from anabranch.state.store import read_latest
 from anabranch.testing.sources import EpochSource
@@ -330,3 +331,50 @@ def test_the_command_line_says_what_it_did(tmp_path: Path) -> None:
     again = run(file("three.sql", f"{sums} SET changed = 'keep-same'; SET backfill = true;"))
     assert again.exit_code == 0, again.output
     assert "sums (was totals)" in again.output
+
+
+def test_joins_that_were_read_apart_stay_apart(queries: Set) -> None:
+    """Without the query between them, a new plan would make one join of three inputs of them."""
+
+    def near(left: str, right: str) -> Expression:
+        return (col(right) >= col(left) - 12) & (col(right) <= col(left) + 12)
+
+    def session(frames: int, *names: str) -> Session:
+        session = queries.session({}, frames)
+        rows, others = session.from_stream("rows"), session.from_stream("others")
+        more = others.select(col("t").alias("u"), "k", col("w").alias("x"))
+        pairs = rows.join(others, on="k", where=near("t", "t_right"))
+        triples = pairs.join(more, on="k", where=near("t", "u"), suffix="third")
+        for name, query in (("pairs", pairs), ("triples", triples)):
+            if name in names:
+                session.query(name, query)
+        return session
+
+    assert len(session(4, "triples").plan().subqueries) == 1
+    for frames, names, end in ((4, ("pairs", "triples"), "keep"), (9, ("triples",), "close")):
+        sinks = {name: queries.base / name for name in names}
+        run = session(frames, *names).start(
+            sinks=sinks, checkpoint=queries.checkpoint, changed="keep-same", at_end=end
+        )
+        assert run.await_termination(60)
+    assert len(run.plan.subqueries) == 2
+    expected = oracle(
+        "SELECT r.t, o.w, p.w FROM rows r JOIN others o ON r.k = o.k AND o.t BETWEEN r.t - 12 AND r.t + 12 "
+        "JOIN others p ON r.k = p.k AND p.t BETWEEN r.t - 12 AND r.t + 12",
+        rows=pl.concat(FRAMES), others=pl.concat(OTHERS),
+    )  # fmt: skip
+    assert plain(read_results(queries.base / "triples").select("t", "w", "x")) == expected
+
+
+def test_a_changed_query_set_is_explained(queries: Set) -> None:
+    queries.run({"sums": BY_K, "gone": BY_KM}, 4)
+    changed = {"totals": BY_K, "counts": BY_KM, "pairs": JOIN}
+    run = queries.run(changed, 6, changed="keep-same", backfill=True)
+    assert "rows.1" in run.explain()
+    assert run.explain() == queries.session(changed, 6).explain(
+        queries.checkpoint, sinks={name: queries.base / name for name in changed}
+    )
+    assert run.last_progress is not None
+    assert run.recent_progress[0]["customMetrics"]["evolution"]["renamed"] == {
+        "counts": "gone", "totals": "sums"
+    }  # fmt: skip
