@@ -93,6 +93,8 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
         sites, backfill = chooser.choice([2, 1, 5]), chooser.flag(0.4)
         seed = chooser.integer(0, 2**31) if meddling else None
         stop = chooser.choice([None, 1, 2]) if meddling else None
+        if crash in ("opened", "after-commit", "after-publish"):
+            stop = None  # how many epochs come before it is not for sure, or one too many
         phases.append(Phase(now, done, formerly, frames, sites, backfill, crash, stop, seed))
         queries = now
     phases[-1] = replace(phases[-1], stop=None)
