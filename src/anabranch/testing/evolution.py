@@ -43,7 +43,7 @@ KINDS = (*BY_MAP, move, pin, rebalance, pause, pause, resume)
 
 
 @dataclass(eq=False)
-class Reading:
+class StreamRead:
     """A stream, or a replay of it, as a run reads it."""
 
     frames: Sequence[pl.DataFrame]
@@ -57,7 +57,7 @@ class Reading:
 class Followed:
     """A query from its beginning to its end."""
 
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, StreamRead]
     """What it reads of each stream."""
     since: int
     """The epoch before which rows only tell the time."""
@@ -86,7 +86,7 @@ class _Course:
         usual = {"fsync": False, "allow_unbounded_state": True, "skew_buffer": "none"}
         self.settings = Settings(**{**usual, "poll_interval_seconds": 0.0, **drawn.settings})
         self.epoch = 0
-        self.readings: dict[str, Reading] = {}
+        self.readings: dict[str, StreamRead] = {}
         """By the name of the stream or replay."""
         self.live: dict[str, Followed] = {}
         self.ended: list[Followed] = []
@@ -189,7 +189,7 @@ class _Course:
         for gone in before.values():
             self.finish(gone)
         kept = [one for followed in self.live.values() for one in followed.readings.values()]
-        anew: dict[str, Reading] = {}
+        anew: dict[str, StreamRead] = {}
         for name, reads in begin:
             readings = {}
             for stream, effective in reads.items():
@@ -207,11 +207,11 @@ class _Course:
         followed.until = self.epoch
         self.ended.append(followed)
 
-    def begun(self, stream: str, effective: str, backfill: bool) -> Reading:
+    def begun(self, stream: str, effective: str, backfill: bool) -> StreamRead:
         """A reading from the beginning, or a replay from where its stream is."""
         frames = self.case.frames[stream]
         taken = self.readings[stream].taken if effective != stream and not backfill else 0
-        return Reading(frames, taken, [frames[0].clear()] * self.epoch)
+        return StreamRead(frames, taken, [frames[0].clear()] * self.epoch)
 
     def advance(self, phase: Phase) -> None:
         """Works out which frames the epochs of a phase have read of each stream and replay."""
