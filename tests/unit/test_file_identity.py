@@ -27,7 +27,7 @@ def would_read(path: str, file: str) -> bool:
 
 
 def names(path: Path | str) -> list[str]:
-    return [file.name for file in list_files(str(path)).files]
+    return [file.name for file in list_files(str(path))]
 
 
 def expected(stage: Stage, *numbers: int) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +15,8 @@ import pytest
 from anabranch import Session, col, count
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, SourceError, StateError
-from anabranch.sources import file_reader
-from helpers import SCHEMA, Stage, plain, read_results, sample, source_metrics
+from anabranch.sources import seen
+from helpers import SCHEMA, Stage, manifests, plain, read_results, sample, source_metrics
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 1000])
@@ -24,6 +25,7 @@ def test_files_per_epoch(tmp_path: Path, most: int) -> None:
     for number in range(7):
         stage.write(number)
     run = stage.run()
+    assert source_metrics(run)["filesRead"] == 7
     counts = [progress["numInputRows"] // 40 for progress in run.recent_progress]
     assert counts == [min(most, 7 - taken) for taken in range(0, 7, most)]
     backlogs = [progress["sources"][0]["backlog"] for progress in run.recent_progress]
@@ -45,7 +47,7 @@ def test_more_files_than_the_manifest_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names beyond the newest few move to log files, and survive restarts there."""
-    monkeypatch.setattr(file_reader, "RECENT", 3)
+    monkeypatch.setattr(seen, "RECENT", 3)
     stage = Stage(tmp_path)
     frames = []
     for round in range(5):
@@ -55,7 +57,9 @@ def test_more_files_than_the_manifest_names(
         stage.run()
         assert stage.taken() == [stage.path(number).name for number in range(len(frames))]
     offset = stage.manifest().streams["rows"].offset
-    assert len(offset["logs"]) == 3
+    assert [len(names) for names in logged(stage)] == [8, 4], (
+        "logs no longer than the new one join it"
+    )
     assert len(offset["recent"]) <= 3
     run = stage.run()
     assert run.last_progress is None, "there is nothing new"
@@ -64,11 +68,17 @@ def test_more_files_than_the_manifest_names(
     assert stage.manifest().streams["rows"].rows == 40 * len(frames)
 
 
+def logged(stage: Stage) -> list[list[str]]:
+    """The names in each log of the stream."""
+    logs = stage.manifest().streams["rows"].offset["logs"]
+    return [json.loads((stage.checkpoint / log).read_bytes())["files"] for log, _ in logs]
+
+
 def test_a_list_of_read_files_copied_over_another_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are whole; but what the other one listed would be read again."""
-    monkeypatch.setattr(file_reader, "RECENT", 2)
+    monkeypatch.setattr(seen, "RECENT", 2)
     stage = Stage(tmp_path)
     for number in range(6):
         stage.write(number)
@@ -87,7 +97,7 @@ def test_lists_of_read_files_that_no_epoch_names_are_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An epoch writes its list before it begins; it may fail, again and again."""
-    monkeypatch.setattr(file_reader, "RECENT", 2)
+    monkeypatch.setattr(seen, "RECENT", 2)
     stage = Stage(tmp_path)
     for number in range(3):
         stage.write(number)
@@ -98,7 +108,8 @@ def test_lists_of_read_files_that_no_epoch_names_are_swept(
         stage.refused(SourceError)
     stage.write(5)
     stage.run()
-    logs = {name for name, _ in stage.manifest().streams["rows"].offset["logs"]}
+    kept = [entry.streams["rows"].offset for entry in manifests(stage.checkpoint)]
+    logs = {name for offset in kept for name, _ in offset["logs"]}
     lists = (stage.checkpoint / "sources").iterdir()
     assert {f"sources/{path.name}" for path in lists} == logs
     stage.finish()
@@ -108,7 +119,7 @@ def test_lists_of_read_files_that_no_epoch_names_are_swept(
 def test_a_thousand_small_files_in_one_epoch(tmp_path: Path) -> None:
     stage = Stage(tmp_path, "csv", settings={"max_files_per_epoch": 10_000})
     frames = []
-    for number in range(file_reader.RECENT + 5):
+    for number in range(seen.RECENT + 5):
         frames.append(sample(number // 10, rows=4))
         stage.write(number, frames[-1])
     stage.run()
@@ -125,12 +136,12 @@ def test_a_missing_log_of_file_names_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without it every file it names would be read again."""
-    monkeypatch.setattr(file_reader, "RECENT", 1)
+    monkeypatch.setattr(seen, "RECENT", 1)
     stage = Stage(tmp_path)
     for number in range(4):
         stage.write(number)
     stage.run()
-    log = sorted((stage.checkpoint / "sources").iterdir())[0]
+    log = stage.checkpoint / stage.manifest().streams["rows"].offset["logs"][0][0]
     whole = log.read_bytes()
     log.unlink()
     assert str(log) in stage.refused(StateError)

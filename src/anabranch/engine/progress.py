@@ -99,6 +99,7 @@ def _source(
             "badFiles": len({file for part in seen for file in part.bad_files}),
             "badFilesTotal": record.bad_files,
             "bad": [reason for part in seen for reason in part.bad][:10],
+            **(offers[name].counts if name in offers else {}),
         },
     }
 

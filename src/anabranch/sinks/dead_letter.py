@@ -21,7 +21,7 @@ import polars as pl
 from anabranch.errors import RunError
 from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, reveal, visible_epoch
 from anabranch.sources.base import Bad
-from anabranch.sources.listing import shown
+from anabranch.sources.paths import shown
 from anabranch.state.folders import make_file, make_folder
 
 KINDS = ("bad", "late")

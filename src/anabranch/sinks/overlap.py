@@ -15,7 +15,7 @@ from anabranch.sinks.reach import reaches
 from anabranch.sinks.staging import SUFFIX
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
-from anabranch.sources.listing import HIDDEN
+from anabranch.sources.paths import HIDDEN
 from anabranch.state.place import Place
 
 Shapes = list[tuple[str, ...]]

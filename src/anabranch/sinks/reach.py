@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from anabranch.sources.listing import ANY_FOLDERS, HIDDEN, fixed_part, is_pattern
+from anabranch.sources.paths import ANY_FOLDERS, HIDDEN, fixed_part, is_pattern
 
 STAR = "*"
 

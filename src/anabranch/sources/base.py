@@ -9,7 +9,7 @@ gives rows in the stream's schema, and whatever could not be read, with the reas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -84,6 +84,8 @@ class Offer:
     next_ordinal: int
     backlog: int = 0
     """Rows or files known to wait behind this offer."""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """What the source has counted since the checkpoint began, for the progress report."""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,26 @@
-"""Which files of a stream one run has taken, and what the checkpoint says of them.
+"""What one run has taken of a file stream, and which files wait.
 
-The newest names stand in the manifest, older ones in log files beside it, which it names with their
-checksums, so that an epoch writes only what it added. Names are those below the stream's folder. Should that
-be another folder than before, it must be the same one moved: the file that was read last is in it as it was.
-Else files already read could not be told from new ones, and the change is refused.
+Should the stream's folder be another one than before, it must be the same one moved: the file that was read
+last is in it as it was. Else files already read could not be told from new ones, and the change is refused.
 """
 
 from __future__ import annotations
 
-import uuid
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import EpochLimits, Offer, ReadContext
-from anabranch.sources.listing import ListedFile, missing
+from anabranch.sources.listing import ListedFile, measure, version_of
+from anabranch.sources.notices import Notices
+from anabranch.sources.paths import missing
 from anabranch.sources.pieces import FilePiece
-from anabranch.state.store import read_sealed, write_sealed
+from anabranch.sources.seen import Seen, Step
+from anabranch.sources.tree import Entry, Tree
 
 if TYPE_CHECKING:
     from anabranch.sources.files import FileSource
-
-RECENT = 1000
-"""Names kept in the manifest before they move to a log file."""
 
 
 class FileReader:
@@ -30,62 +28,99 @@ class FileReader:
 
     def __init__(self, source: FileSource, context: ReadContext) -> None:
         self._source = source
-        self._place = context.place
-        self._offset: dict[str, Any] = context.offset or {"logs": [], "recent": []}
-        self._seen = {name for log in self._offset["logs"] for name in self._read_log(*log)}
-        self._seen.update(self._offset["recent"])
-        self._taking: list[ListedFile] = []
+        self._offset: dict[str, Any] = context.offset or {}
+        self._seen = Seen(source.stream, context.place, self._offset)
+        self._waiting: dict[str, ListedFile] = {}
+        """The files that are not read yet, by each of their names."""
+        self._order: list[tuple[int, str]] = []
+        """Their first names in the order in which they are to be taken."""
+        self._absent: list[Entry] = []
+        """Names that nothing was behind when it was looked for."""
+        self._taking: tuple[list[ListedFile], Step] = [], Step()
         self._waits_for: str | None = None
         """What does not exist, once it was told."""
+        self._root = ""
         absent = missing(source.path)
         if absent is not None and context.available_now:
             raise SourceError(
                 f"Stream '{source.stream}': '{absent}' does not exist, so there is nothing to read. Was it "
                 'moved? Mend the path, make the folder, or use trigger="continuous" to wait for it.'
             )
-        # Another folder, or none, is told right away
-        files = self._list()
-        self._frozen = files if context.available_now else None
+        self._frozen = context.available_now
+        self._tree = Tree(source.path, None if self._frozen else Notices())
+        try:
+            # Another folder, or none, is told right away
+            self._look()
+        except BaseException:
+            self._tree.close()
+            raise
+        self._seen.lose(self._seen.names - self._tree.present)
 
-    def _read_log(self, name: str, checksum: int) -> list[str]:
-        what = "The list of files already read"
-        return list(read_sealed(self._place, name, what, checksum)["files"])
+    def _look(self) -> None:
+        """Takes in which files came and went."""
+        look = self._tree.look()
+        if self._tree.root != self._root:
+            self._waiting.clear()
+            self._order.clear()
+        entries = [*look.new, *(one for one in self._absent if one.names[0] in self._tree.present)]
+        if entries:
+            self._require_moved(self._tree.root, entries)
+        self._root = self._tree.root
+        self._seen.lose(look.gone)
+        self._seen.find({name for entry in look.new for name in entry.names})
+        for name in look.gone & self._waiting.keys():
+            for other in self._waiting[name].names if name in self._waiting else ():
+                del self._waiting[other]
+        files, self._absent = measure(
+            entries, lambda name: name in self._seen.names or name in self._waiting
+        )
+        if look.gone:
+            self._order = [place for place in self._order if place[1] in self._waiting]
+        for file in files:
+            self._waiting.update(dict.fromkeys(file.names, file))
+            self._order.append(self._source.place(file))
+        self._order.sort()
+        self._warn_of_waiting()
 
-    def _list(self) -> list[ListedFile]:
-        """The files there are, in the order in which they are to be taken."""
-        root, files = self._source.listed()
-        before = self._offset.get("root", root)
-        if files and root != before:
-            name, size, modified = self._offset["last"]
-            if not any(
-                name in file.names and (file.size, file.modified) == (size, modified)
-                for file in files
-            ):
-                raise StateError(
-                    f"Stream '{self._source.stream}' was read from '{before}' and now is to be read from "
-                    f"'{root}', where the last file it has read, '{name}', is not to be found as it was. "
-                    "So files that were read could not be told from new ones: give the path that it had, "
-                    "or use a new checkpoint folder."
-                )
-        self._root = root
-        absent = None if files else missing(self._source.path)
+    def _warn_of_waiting(self) -> None:
+        absent = None if self._tree.present else missing(self._source.path)
         if absent is not None and self._waits_for is None:
             warnings.warn(
                 f"Stream '{self._source.stream}': '{absent}' does not exist; the run waits for it.",
                 stacklevel=2,
             )
         self._waits_for = absent
-        return files
+
+    def _require_moved(self, root: str, entries: list[Entry]) -> None:
+        """Raises StateError if the stream's folder is another one than before."""
+        before = self._offset.get("root", root)
+        if root in (before, self._root):
+            return
+        name, size, modified = self._offset["last"]
+        for entry in entries:
+            if name in entry.names:
+                try:
+                    as_now = version_of(os.stat(entry.path))[:2]
+                except OSError:
+                    continue
+                if as_now == (size, modified):
+                    return
+        raise StateError(
+            f"Stream '{self._source.stream}' was read from '{before}' and now is to be read from "
+            f"'{root}', where the last file it has read, '{name}', is not to be found as it was. "
+            "So files that were read could not be told from new ones: give the path that it had, "
+            "or use a new checkpoint folder."
+        )
 
     def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
-        listed = self._frozen if self._frozen is not None else self._list()
-        waiting = [file for file in listed if self._seen.isdisjoint(file.names)]
+        if not self._frozen:
+            self._look()
         pieces: list[FilePiece] = []
         taken: list[ListedFile] = []
         size = rows = 0
-        for listed_file in waiting[: limits.files]:
-            # A listing that is frozen may be hours old; what counts is the file that is cut into pieces
-            file = listed_file.renewed()
+        for _, name in self._order[: limits.files]:
+            # It may have waited for hours; what counts is the file that is cut into pieces
+            file = self._waiting[name].renewed()
             cut, count = self._source.cut(file, ordinal + len(taken), limits.pieces)
             if taken and (size + file.size > limits.bytes or rows + count > limits.rows):
                 break
@@ -94,36 +129,30 @@ class FileReader:
             size, rows = size + file.size, rows + count
         if not taken:
             return None
+        names = [name for file in taken for name in file.names]
+        step = self._seen.advance(names, len(taken), ordinal)
+        self._taking = taken, step
+        last = taken[-1]
+        offset = {
+            "root": self._root, "last": [last.name, last.size, last.modified], **step.offset(),
+        }  # fmt: skip
         return Offer(
-            tuple(pieces), self._advance(taken, ordinal), ordinal + len(taken),
-            len(waiting) - len(taken),
+            tuple(pieces), offset, ordinal + len(taken), len(self._order) - len(taken),
+            {"filesRead": step.files, "filesForgotten": step.forgotten},
         )  # fmt: skip
 
     def finished(self) -> bool:
-        frozen = self._frozen
-        return frozen is not None and not any(self._seen.isdisjoint(file.names) for file in frozen)
+        return self._frozen and not self._order
 
     def committed(self, offset: Any) -> None:
-        self._offset = offset
-        self._seen.update(name for file in self._taking for name in file.names)
+        taken, step = self._taking
+        names = [name for file in taken for name in file.names]
+        self._offset, self._taking = offset, ([], step)
+        self._seen.commit(step, names)
+        # They were the first ones when they were taken, and nothing was looked at since
+        del self._order[: len(taken)]
+        for name in names:
+            self._waiting.pop(name, None)
 
     def stop(self) -> None:
-        pass
-
-    def _advance(self, taken: list[ListedFile], ordinal: int) -> dict[str, Any]:
-        """The offset once these files are taken; a full list of names moves to a log file."""
-        logs = list(self._offset["logs"])
-        recent = [*self._offset["recent"], *(name for file in taken for name in file.names)]
-        if len(recent) > RECENT:
-            # Another run that was taken for dead may write one with this ordinal, too
-            log = f"sources/{self._source.stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
-            logs.append((log, write_sealed(self._place, log, {"files": recent}, fsync=True)))
-            recent = []
-        self._taking = taken
-        last = taken[-1]
-        return {
-            "root": self._root,
-            "last": [last.name, last.size, last.modified],
-            "logs": logs,
-            "recent": recent,
-        }
+        self._tree.close()

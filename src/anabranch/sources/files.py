@@ -1,7 +1,7 @@
 """A folder of files as a stream: each new file is read once, in the order of time or of names.
 
 Files must appear whole (write elsewhere, then rename), as for every file stream. Which files there are is
-in `listing.py`, which of them were taken in `file_reader.py`.
+in `tree.py` and `listing.py`, which of them were taken in `file_reader.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from anabranch.errors import SourceError
 from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
-from anabranch.sources.listing import ListedFile, hidden_part, is_pattern, list_files, shown
+from anabranch.sources.listing import ListedFile, list_files
+from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
 from anabranch.sources.text_files import open_bytes
@@ -47,7 +48,7 @@ class FileSource:
 
     def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
-        _, files = self.listed()
+        files = sorted(list_files(self.path), key=self.place)
         first: dict[str, ListedFile] = {}
         for file in files:
             if file.regular:
@@ -81,12 +82,9 @@ class FileSource:
     def describe(self) -> str:
         return f"{self.format} files of {self.path}{', in lanes' if self.lanes else ''}"
 
-    def listed(self) -> tuple[str, list[ListedFile]]:
-        """The folder that names begin at, and the files in the order in which they are to be taken."""
-        listing = list_files(self.path)
-        if self.order == "name":
-            return listing.root, listing.files
-        return listing.root, sorted(listing.files, key=lambda file: (file.modified, file.name))
+    def place(self, file: ListedFile) -> tuple[int, str]:
+        """What files that wait are taken by, the least first."""
+        return (0 if self.order == "name" else file.modified), file.name
 
     def lane_of(self, file: ListedFile) -> str:
         """The folder right under the stream's path that a file is in."""
@@ -161,7 +159,7 @@ def file_source(
             f"Stream '{stream}': '{hidden}' in '{path}' is about names that begin with '_' or '.', which "
             "are passed over, being those of files that are still written. Give the files other names."
         )
-    files = [file.path for file in list_files(path).files]
+    files = [file.path for file in list_files(path)]
     if not files and schema is None and not is_pattern(path) and not os.path.exists(path):
         raise SourceError(
             f"Stream '{stream}': there is no file or folder '{path}'. Mend the path, or give format= and "

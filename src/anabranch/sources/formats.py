@@ -19,7 +19,8 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
-from anabranch.sources.listing import Version, shown, version_of
+from anabranch.sources.listing import Version, version_of
+from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
     CSV_NULLS,

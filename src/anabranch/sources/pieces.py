@@ -11,7 +11,8 @@ import polars as pl
 from anabranch.errors import StateError
 from anabranch.sources.base import Reading
 from anabranch.sources.formats import read_file
-from anabranch.sources.listing import Version, shown
+from anabranch.sources.listing import Version
+from anabranch.sources.paths import shown
 from anabranch.state.checksum import Damaged, check_file
 
 
