@@ -149,6 +149,7 @@ class Session:
         file_order: str = "time",
         schema: Mapping[str, str] | pl.Schema | None = None,
         partitioned_by: Sequence[str | Expression] = (),
+        lanes: bool = False,
         generator: str | Generator | None = None,
         rows: int | None = None,
         rate: int | None = None,
@@ -167,7 +168,8 @@ class Session:
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
         ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
-        are always in the same folder right under `path`.
+        are always in the same folder right under `path`. With `lanes`, as with `partitioned_by`, each of
+        these folders has a time of its own, and the stream's is that of the slowest.
         """
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
@@ -212,7 +214,11 @@ class Session:
                 "of the ordered attribute."
             )
         terms = self._given(node, made, partitioned_by)
-        if terms and isinstance(made, FileSource):
+        if lanes and not isinstance(made, FileSource):
+            raise SourceError(
+                f"Stream '{name}': lanes= is for files (path=), with a folder for each lane."
+            )
+        if (terms or lanes) and isinstance(made, FileSource):
             made = replace(made, lanes=True)
         ahead = read_ahead(node, max_ahead, time_unit)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms, ahead)

@@ -19,6 +19,7 @@ from anabranch import Session, col, max_
 from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold, Reach
+from anabranch.routing.lane_times import LaneTime
 from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
 from anabranch.state.entry import Delta
@@ -221,6 +222,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         ShelfChange,
         Reach,
         StreamRecord,
+        LaneTime,
         ExchangeRecord,
         SubqueryRecord,
         QueryRecord,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +16,7 @@ from anabranch.engine.epoch import (
     Orders,
     advance_watermarks,
     inputs_reached,
+    lane_times,
     newest_times,
 )
 from anabranch.engine.options import RunOptions
@@ -27,6 +28,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import IN_GRID, Subquery
 from anabranch.routing.grid import choose_grid
 from anabranch.routing.holdback import Reach, least
+from anabranch.routing.lane_times import NOBODY, Idle, Lane, LaneTime
 from anabranch.routing.partition_map import PartitionMap, even_map, slots_for
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
@@ -88,7 +90,7 @@ class Checkpoint:
         self._maps: dict[str, PartitionMap] = {}
         """The maps that the records of exchanges were last made of."""
         self._lane_values: dict[str, dict[int, int]] = {}
-        self._idle: frozenset[str] = frozenset()
+        self._idle = NOBODY
         self._started = time.time()
 
     def _complete(self, manifest: Manifest) -> Manifest:
@@ -202,24 +204,51 @@ class Checkpoint:
             "is not counted. Take partitioned_by away and start with a new checkpoint."
         )
 
-    def idle_streams(self, now: float) -> frozenset[str]:
-        """The streams that have had no rows for longer than the setting allows."""
+    def idle(self, now: float, waiting: Collection[Lane]) -> Idle:
+        """The streams and lanes that have had no rows for longer than the setting allows.
+
+        Lanes that have input waiting are not idle, whether or not this epoch takes some of it.
+        """
         after = self.options.settings.idle_after_seconds
         if after is None:
-            return frozenset()
-        return frozenset(
-            name
-            for name, record in self.manifest.streams.items()
-            if now - max(record.last_rows_at, self._started) > after
+            return NOBODY
+        before = now - after
+        records = self.manifest.streams
+        return Idle(
+            frozenset(
+                name
+                for name, record in records.items()
+                if max(record.last_rows_at, self._started) < before
+            ),
+            frozenset(
+                (name, lane)
+                for name, record in records.items()
+                for lane, time in record.lane_times.items()
+                if max(time.last_rows_at, self._started) < before and (name, lane) not in waiting
+            ),
         )
 
-    def idleness_matters(self, idle: frozenset[str]) -> bool:
-        """Whether a stream has just fallen idle, so that the watermark may go on without it."""
-        fallen = idle - self._idle
+    def idleness_matters(self, idle: Idle) -> bool:
+        """Whether a stream or a lane has just fallen idle, so that the watermark may go on without it."""
+        fallen = Idle(idle.streams - self._idle.streams, idle.lanes - self._idle.lanes)
         self._idle = idle
         components = [stream.component for stream in self.plan.streams.values()]
         # One that meets no other holds up nobody
-        return any(components.count(self.plan.streams[name].component) > 1 for name in fallen)
+        return any(
+            components.count(self.plan.streams[name].component) > 1 for name in fallen.streams
+        ) or any(len(self.manifest.streams[name].lane_times) > 1 for name, _ in fallen.lanes)
+
+    def lane_times(self, offers: Mapping[str, Offer]) -> dict[str, dict[str, int | None]]:
+        """How far the lanes of each stream have come: those that have had rows or may have some."""
+        times: dict[str, dict[str, int | None]] = {}
+        for name, record in self.manifest.streams.items():
+            known = {lane: time.newest for lane, time in record.lane_times.items()}
+            if name not in offers:
+                times[name] = known
+            elif (waiting := offers[name].lanes) is not None:
+                begun = {lane: time for lane, time in known.items() if time is not None}
+                times[name] = {**dict.fromkeys(waiting), **begun}
+        return {name: lanes for name, lanes in times.items() if lanes}
 
     def commit(
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer],
@@ -297,6 +326,7 @@ class Checkpoint:
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer], now: float
     ) -> dict[str, StreamRecord]:
         newest = newest_times(orders.newest, report.splits)
+        lanes = lane_times(orders.lane_times, report.splits)
         records = {}
         for name, known in self.manifest.streams.items():
             seen = [split.streams[name] for split in report.splits if name in split.streams]
@@ -312,6 +342,12 @@ class Checkpoint:
                 bad_files=known.bad_files + len({f for part in seen for f in part.bad_files}),
                 last_rows_at=now if rows else known.last_rows_at,
                 lanes=dict(orders.lanes.get(name, known.lanes)),
+                lane_times={
+                    lane: LaneTime(newest=time, last_rows_at=now)
+                    if any(lane in part.lanes for part in seen)
+                    else known.lane_times.get(lane, LaneTime(newest=None))
+                    for lane, time in lanes.get(name, {}).items()
+                },
             )
         return records
 

@@ -12,6 +12,7 @@ from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.holdback import Holds, least
+from anabranch.routing.lane_times import Idle, come_together
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
@@ -59,7 +60,7 @@ class Orders:
     combine: frozenset[str]
     newest: Mapping[str, int | None]
     watermarks: Mapping[str, int | None]
-    idle: frozenset[str]
+    idle: Idle
     ended: bool
     streams: Mapping[str, StreamOrders]
     results: Mapping[str, Staging]
@@ -87,6 +88,8 @@ class Orders:
     """What is done to the sites on purpose."""
     lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The slot of each lane, for streams that come partitioned as the plan wants them."""
+    lane_times: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
+    """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
 
     @property
     def plan(self) -> Plan:
@@ -124,6 +127,8 @@ class StreamReport(msgspec.Struct):
     rows: int = 0
     bytes: int = 0
     newest: int | None = None
+    lanes: dict[str, int] = msgspec.field(default_factory=dict)
+    """The newest time of each lane that had rows."""
     late: int = 0
     bad_rows: int = 0
     bad_files: list[str] = msgspec.field(default_factory=list)
@@ -253,13 +258,28 @@ def newest_times(
     return newest
 
 
-def earliest_on_time(orders: Orders, stream: StreamPlan) -> int | None:
-    """The least time that a row of a stream may have in an epoch without being late.
+def lane_times(
+    before: Mapping[str, Mapping[str, int | None]], splits: Iterable[SplitReport]
+) -> dict[str, dict[str, int | None]]:
+    """The newest time of each lane after an epoch."""
+    times = {name: dict(lanes) for name, lanes in before.items()}
+    for split in splits:
+        for name, report in split.streams.items():
+            for lane, newest in report.lanes.items() if name in times else ():
+                known = times[name].get(lane)
+                times[name][lane] = newest if known is None else max(known, newest)
+    return times
 
-    That is the stream's own matter, whatever it is joined with: its newest time less its lateness. Only where
-    the streams it meets went on without it, because it was idle, have its rows to be as new as theirs.
+
+def earliest_on_time(orders: Orders, stream: StreamPlan, lane: str | None = None) -> int | None:
+    """The least time that a row of a stream, or of one of its lanes, may have in an epoch without being late.
+
+    That is its own matter, whatever it is joined with: its newest time less its lateness. Only where those it
+    meets went on without it, because it was idle or not known, have its rows to be as new as theirs.
     """
     newest, watermark = orders.newest[stream.name], orders.watermarks[stream.component]
+    if lane is not None and stream.name in orders.lane_times:
+        newest = orders.lane_times[stream.name][lane]
     if newest is None:
         return watermark
     earliest = newest - stream.lateness
@@ -271,11 +291,22 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
 
     A stream holds its component's watermark until it has had a row, unless it is idle; an idle one
     counts again as soon as it has rows. Where all are idle none waits for another, so the watermark is
-    that of the stream that has come furthest.
+    that of the stream that has come furthest. It is the same with the lanes of a stream.
     """
     if orders.ended:
         return dict.fromkeys(orders.watermarks, END_OF_TIME)
     newest = newest_times(orders.newest, splits)
+    lanes = lane_times(orders.lane_times, splits)
+    heard = {
+        (name, lane)
+        for split in splits
+        for name, seen in split.streams.items()
+        for lane in seen.lanes
+    }
+    for name, times in lanes.items():
+        newest[name] = come_together(
+            times, {lane for stream, lane in orders.idle.lanes - heard if stream == name}
+        )
     awake = {name for split in splits for name, seen in split.streams.items() if seen.rows}
     advanced: dict[str, int | None] = {}
     for component, before in orders.watermarks.items():
@@ -284,13 +315,9 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
             if stream.component == component:
                 time = newest[stream.name]
                 reached[stream.name] = None if time is None else time - stream.lateness
-        counting = [time for name, time in reached.items() if name not in orders.idle - awake]
-        known = [time for time in counting or reached.values() if time is not None]
-        if not known or len(known) < len(counting):
-            advanced[component] = before
-        else:
-            after = min(known) if counting else max(known)
-            advanced[component] = after if before is None else max(before, after)
+        after = come_together(reached, orders.idle.streams - awake)
+        known = [time for time in (before, after) if time is not None]
+        advanced[component] = max(known, default=None)
     return advanced
 
 

@@ -14,7 +14,7 @@ from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.subquery import BY_LANE
 from anabranch.sinks.base import Sink
 from anabranch.sources.base import Offer
-from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.manifest import Manifest, StreamRecord, SubqueryRecord
 from anabranch.state.table import StateTable
 
 
@@ -46,7 +46,7 @@ def describe_epoch(
         "eventTime": _event_time(orders.plan.streams.values(), manifest),
         "stateOperators": _state(orders, manifest, report),
         "sources": [
-            _source(plan, manifest, report, offers) for plan in orders.plan.streams.values()
+            _source(plan, orders, manifest, report, offers) for plan in orders.plan.streams.values()
         ],
         "sinks": [
             {
@@ -61,7 +61,7 @@ def describe_epoch(
             "splitSeconds": [round(split.seconds, 4) for split in report.splits],
             "exchangeSeconds": round(sum(part.exchange_seconds for part in report.parts()), 4),
             "combining": sorted(orders.combine),
-            "idleStreams": sorted(orders.idle),
+            "idleStreams": sorted(orders.idle.streams),
             "ended": orders.ended,
             "warnings": _warnings(report) + [f"Balance: {w}." for w in adaptation["warnings"]],
             "adaptation": adaptation,
@@ -81,8 +81,9 @@ def _warnings(report: EpochReport) -> list[str]:
 
 
 def _source(
-    plan: StreamPlan, manifest: Manifest, report: EpochReport, offers: Mapping[str, Offer]
-) -> dict[str, Any]:
+    plan: StreamPlan, orders: Orders, manifest: Manifest, report: EpochReport,
+    offers: Mapping[str, Offer],
+) -> dict[str, Any]:  # fmt: skip
     name, record = plan.name, manifest.streams[plan.name]
     seen = [split.streams[name] for split in report.splits if name in split.streams]
     return {
@@ -100,7 +101,20 @@ def _source(
             "badFilesTotal": record.bad_files,
             "bad": [reason for part in seen for reason in part.bad][:10],
             **(offers[name].counts if name in offers else {}),
+            **({"lanes": _lanes(plan, orders, record)} if record.lane_times else {}),
         },
+    }
+
+
+def _lanes(plan: StreamPlan, orders: Orders, record: StreamRecord) -> dict[str, Any]:
+    """How far each lane of a stream has come, and for which nobody waits."""
+    stamps, zoned = plan.ordered.timestamps, _has_zone(plan)
+    return {
+        lane: {
+            "max": _time(time.newest, stamps, zoned),
+            "idle": (plan.name, lane) in orders.idle.lanes,
+        }
+        for lane, time in sorted(record.lane_times.items())
     }
 
 

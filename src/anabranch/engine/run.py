@@ -34,6 +34,7 @@ from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
 from anabranch.plan.plan import Plan
+from anabranch.routing.lane_times import NOBODY, Idle
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import MemorySink
 from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Source
@@ -304,7 +305,8 @@ class Run(Controls):
                 f"The checkpoint '{self.options.root}' was closed with at_end='close': its streams "
                 "have ended, and every new row would be late. Use a new checkpoint."
             )
-        idle = self._checkpoint.idle_streams(time.time())
+        waiting = {(name, lane) for name, offer in offers.items() for lane in offer.lanes or ()}
+        idle = self._checkpoint.idle(time.time(), waiting)
         if offers or self._checkpoint.idleness_matters(idle) or self._governor.pending(manifest):
             self._epoch(offers, began, idle=idle)
         else:
@@ -332,7 +334,7 @@ class Run(Controls):
 
     def _epoch(
         self, offers: dict[str, Offer], began: float, ended: bool = False,
-        idle: frozenset[str] = frozenset(), flush: bool = False,
+        idle: Idle = NOBODY, flush: bool = False,
     ) -> None:  # fmt: skip
         self._busy = True
         epoch = self._checkpoint.manifest.epoch + 1
@@ -379,7 +381,7 @@ class Run(Controls):
         self._busy = False
 
     def _orders(
-        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: frozenset[str], flush: bool
+        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool
     ) -> Orders:
         options, manifest = self.options, self._checkpoint.manifest
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
@@ -396,6 +398,7 @@ class Run(Controls):
             shelves={name: record.shelf for name, record in manifest.subqueries.items()},
             combine=frozenset(self._governor.holdings.combining),
             newest={name: record.newest for name, record in manifest.streams.items()},
+            lane_times=self._checkpoint.lane_times(offers),
             watermarks=manifest.watermarks,
             idle=idle,
             ended=ended,

@@ -131,7 +131,9 @@ def _take(
     newest = times.max()
     assert isinstance(newest, int)
     seen.newest = newest if seen.newest is None else max(seen.newest, newest)
-    earliest = earliest_on_time(orders, plan)
+    if piece.lane is not None:
+        seen.lanes[piece.lane] = max(newest, seen.lanes.get(piece.lane, newest))
+    earliest = earliest_on_time(orders, plan, piece.lane)
     oldest = times.min()
     assert isinstance(oldest, int)
     if earliest is None or oldest >= earliest:

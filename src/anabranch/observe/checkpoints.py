@@ -131,6 +131,7 @@ def described(manifest: Manifest) -> dict[str, Any]:
             name: {
                 "offset": one.offset, "newest": one.newest, "rows": one.rows, "bytes": one.bytes,
                 "late": one.late, "badRows": one.bad_rows, "badFiles": one.bad_files,
+                "lanes": {lane: time.newest for lane, time in one.lane_times.items()},
             }
             for name, one in manifest.streams.items()
         },

@@ -84,6 +84,9 @@ class Offer:
     next_ordinal: int
     backlog: int = 0
     """Rows or files known to wait behind this offer."""
+    lanes: frozenset[str] | None = None
+    """The lanes that have input, in this offer or waiting behind it, or that may have some; None if the
+    stream has no lanes. A lane that has had no row, and is not among them, is no longer waited for."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """What the source has counted since the checkpoint began, for the progress report."""
 

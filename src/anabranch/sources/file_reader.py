@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
@@ -34,6 +35,8 @@ class FileReader:
         """The files that are not read yet, by each of their names."""
         self._order: list[tuple[int, str]] = []
         """Their first names in the order in which they are to be taken."""
+        self._lanes: Counter[str] = Counter()
+        """How many of them are in each lane."""
         self._absent: list[Entry] = []
         """Names that nothing was behind when it was looked for."""
         self._taking: tuple[list[ListedFile], Step] = [], Step()
@@ -60,27 +63,36 @@ class FileReader:
         """Takes in which files came and went."""
         look = self._tree.look()
         if self._tree.root != self._root:
-            self._waiting.clear()
-            self._order.clear()
+            self._drop({place[1] for place in self._order})
         entries = [*look.new, *(one for one in self._absent if one.names[0] in self._tree.present)]
         if entries:
             self._require_moved(self._tree.root, entries)
         self._root = self._tree.root
         self._seen.lose(look.gone)
         self._seen.find({name for entry in look.new for name in entry.names})
-        for name in look.gone & self._waiting.keys():
-            for other in self._waiting[name].names if name in self._waiting else ():
-                del self._waiting[other]
+        self._drop({self._waiting[name].name for name in look.gone & self._waiting.keys()})
         files, self._absent = measure(
             entries, lambda name: name in self._seen.names or name in self._waiting
         )
-        if look.gone:
-            self._order = [place for place in self._order if place[1] in self._waiting]
         for file in files:
             self._waiting.update(dict.fromkeys(file.names, file))
             self._order.append(self._source.place(file))
+            if self._source.lanes:
+                self._lanes[self._source.lane_of(file)] += 1
         self._order.sort()
         self._warn_of_waiting()
+
+    def _drop(self, names: set[str]) -> None:
+        """No longer waits for the files of these first names."""
+        if not names:
+            return
+        self._order = [place for place in self._order if place[1] not in names]
+        for file in [self._waiting[name] for name in names]:
+            for name in file.names:
+                del self._waiting[name]
+            if self._source.lanes:
+                lane = self._source.lane_of(file)
+                self._lanes -= Counter([lane])
 
     def _warn_of_waiting(self) -> None:
         absent = None if self._tree.present else missing(self._source.path)
@@ -138,6 +150,7 @@ class FileReader:
         }  # fmt: skip
         return Offer(
             tuple(pieces), offset, ordinal + len(taken), len(self._order) - len(taken),
+            frozenset(self._lanes) if self._source.lanes else None,
             {"filesRead": step.files, "filesForgotten": step.forgotten},
         )  # fmt: skip
 
@@ -149,10 +162,7 @@ class FileReader:
         names = [name for file in taken for name in file.names]
         self._offset, self._taking = offset, ([], step)
         self._seen.commit(step, names)
-        # They were the first ones when they were taken, and nothing was looked at since
-        del self._order[: len(taken)]
-        for name in names:
-            self._waiting.pop(name, None)
+        self._drop({file.name for file in taken})
 
     def stop(self) -> None:
         self._tree.close()

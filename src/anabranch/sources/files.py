@@ -42,7 +42,7 @@ class FileSource:
     format: str
     schema: pl.Schema
     lanes: bool = False
-    """Whether the stream comes partitioned: each folder right under the path is a lane of its own."""
+    """Whether each folder right under the path is a lane of its own."""
     order: str = "time"
     """By what files that wait are taken: the time of their last change, or their name."""
 
@@ -88,13 +88,13 @@ class FileSource:
 
     def lane_of(self, file: ListedFile) -> str:
         """The folder right under the stream's path that a file is in."""
-        parts = Path(file.name).parts
-        if len(parts) < 2:
+        lane, separator, _ = file.name.partition(os.sep)
+        if not separator:
             raise SourceError(
-                f"Stream '{self.stream}' is said to come partitioned: each part must be a folder of "
-                f"its own under '{self.path}', but the file '{shown(file.path)}' is in none."
+                f"Stream '{self.stream}' is said to come in parts (partitioned_by, lanes): each must be a "
+                f"folder of its own under '{self.path}', but the file '{shown(file.path)}' is in none."
             )
-        return parts[0]
+        return lane
 
     def cut(self, file: ListedFile, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
         """A file as pieces for several tasks, and its rows as far as they are known."""

@@ -17,7 +17,7 @@ from typing import Any
 from anabranch.state.place import Place
 from anabranch.state.store import read_sealed, write_sealed
 
-RECENT = 256
+RECENT = 100
 """Names kept in the manifest before they move to a log file."""
 KEPT = 100_000
 """The files that are read before the name of one that was taken away is forgotten."""

@@ -23,7 +23,13 @@ STREAM: Kinds = {
     "max_ahead": (int, str),
     "time_unit": (str,),
 }  # fmt: skip
-FILES: Kinds = {"path": (str,), "format": (str,), "schema": (dict,), "file_order": (str,)}
+FILES: Kinds = {
+    "path": (str,),
+    "format": (str,),
+    "schema": (dict,),
+    "file_order": (str,),
+    "lanes": (bool,),
+}
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),

@@ -13,17 +13,19 @@ import msgspec
 from anabranch.errors import StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.holdback import Hold, Reach
+from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
     3: "with exchanges apart from subqueries",
     4: "as whole manifests and differences between them",
     5: "with what query sets that change go on by",
+    6: "with times of lanes, and lists of files that forget",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -50,6 +52,8 @@ class StreamRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     last_rows_at: float = 0.0
     lanes: dict[str, int] = msgspec.field(default_factory=dict)
     """The partitions of the parts a stream comes in, if it comes partitioned."""
+    lane_times: dict[str, LaneTime] = msgspec.field(default_factory=dict)
+    """How far each of its lanes has come, if it has any."""
 
 
 class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

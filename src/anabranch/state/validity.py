@@ -45,6 +45,8 @@ def refuse_impossible(manifest: Manifest, where: str) -> None:
         _not_negative(expect, f"stream {name}", stream, STREAM_COUNTS)
         for lane, slot in stream.lanes.items():
             expect(slot >= 0, f"lane '{lane}' of stream {name} is in slot {slot}")
+        for lane, time in stream.lane_times.items():
+            _not_negative(expect, f"lane '{lane}' of stream {name}", time, ("last_rows_at",))
     for query, rows in manifest.result_rows.items():
         expect(rows >= 0, f"query {query} has {rows} result rows")
     for query, parts in manifest.results.items():

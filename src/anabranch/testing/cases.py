@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -118,6 +118,8 @@ class Case:
     lateness: Mapping[str, int]
     queries: Mapping[str, Query]
     clock: Clock = NUMBERS
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    """How many lanes a stream has, if it has any."""
 
     @property
     def epochs(self) -> int:
@@ -132,7 +134,8 @@ class Case:
         lines = [f"{name}: {query.node.described()}" for name, query in self.queries.items()]
         for name, frames in self.frames.items():
             heights = [frame.height for frame in frames]
-            lines.append(f"stream {name}: rows per epoch {heights}, lateness {self.lateness[name]}")
+            told = f"lateness {self.lateness[name]}, {self.lanes.get(name, 0)} lanes"
+            lines.append(f"stream {name}: rows per epoch {heights}, {told}")
             if sum(heights) <= 30:
                 lines += [f"  epoch {at}: {row}" for at, f in enumerate(frames) for row in f.rows()]
         return "\n".join(lines)
@@ -143,13 +146,15 @@ def draw_case(chooser: Chooser) -> Case:
     clock = chooser.choice(CLOCKS)
     epochs = chooser.integer(1, 7)
     names = ["one", "two"] if chooser.flag(0.35) else ["one"]
-    frames = {name: make_frames(draw_shape(chooser, epochs), clock) for name in names}
+    shapes = {name: draw_shape(chooser, epochs) for name in names}
+    frames = {name: make_frames(shape, clock) for name, shape in shapes.items()}
+    lanes = {name: (0, 0, 0, 2, 3)[shape.seed % 5] for name, shape in shapes.items()}
     if len(names) > 1 and chooser.flag(0.3):
         # One stream may end before the other
         frames["two"] = frames["two"][: chooser.integer(1, epochs)]
     lateness = {name: chooser.choice([0, 1, 5, 20]) for name in names}
     queries = QueryMaker(chooser, KEYS, set(WIDE), clock).query_set(streams(names, clock))
-    return Case(frames, lateness, queries, clock)
+    return Case(frames, lateness, queries, clock, lanes)
 
 
 def streams(names: Sequence[str], clock: Clock) -> list[Query]:

@@ -89,6 +89,7 @@ class Course:
             source = QuietSource(
                 frames, rounds=rounds, quiet=self.trial.quiet.get(name, frozenset()),
                 silences=self.trial.silences, fired=self.outcome.fired,
+                lanes=self.case.lanes.get(name, 0),
             )  # fmt: skip
             lateness = self.case.clock.length(self.case.lateness[name])
             session.stream(name, source, ordered="time", lateness=lateness, on_late=on_late)

@@ -21,8 +21,8 @@ True
 
 The rule: a row is late if, at the start of its epoch, its time is below the newest of its stream minus the
 lateness. The watermark after an epoch is the least of that over the streams that meet in the query set;
-it never goes back, and there is none before every one of those streams has had a row. At the end of all
-streams it passes everything.
+it never goes back, and there is none before every one of those streams has had a row. If a stream has lanes,
+each of them is a stream to this rule. At the end of all streams it passes everything.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from anabranch.language.updates import GONE
 from anabranch.operators.base import END_OF_TIME
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.quantiles import quantile_columns
-from anabranch.testing.sources import EpochSource
+from anabranch.testing.sources import EpochSource, cut
 from anabranch.testing.sql import Translator
 from anabranch.testing.sql_expression import EPOCH, SEQ
 
@@ -55,7 +55,8 @@ class Oracle:
 
     `frames` has for each stream the rows of every epoch in the order of their arrival, `lateness` is in
     the unit of the ordered attribute (microseconds for timestamps). With `ended` the run is taken to
-    close all windows after the last epoch, as `start(at_end="close")` does. `user` gives the SQL of user
+    close all windows after the last epoch, as `start(at_end="close")` does. `lanes` says how many lanes the
+    frames of a stream are cut into, as those of an `EpochSource` are. `user` gives the SQL of user
     aggregates by name: `{"doubled": "2 * sum({})"}`. Rows of epochs before `since` only tell the time: the
     queries began later.
     """
@@ -66,6 +67,7 @@ class Oracle:
         frames: Frames,
         lateness: Mapping[str, int] | None = None,
         *,
+        lanes: Mapping[str, int] | None = None,
         ended: bool = True,
         user: Mapping[str, str] | None = None,
         since: int = 0,
@@ -74,6 +76,7 @@ class Oracle:
         self._user = user or {}
         self._frames = frames
         self._lateness = lateness or {}
+        self._lanes = lanes or {}
         self._ended = ended
         self._since = since
         self._streams = {s.name: s for node in self._nodes.values() for s in _streams(node)}
@@ -168,26 +171,32 @@ class Oracle:
 
     def _admit(self, component: Sequence[str], arrivals: Mapping[tuple[str, int], int]) -> None:
         """Makes a table of each stream's rows that are not late, and the clock they share."""
-        newest: dict[str, int] = {}
+        newest: dict[tuple[str, int], int] = {}
         watermark: int | None = None
         clock: list[int | None] = []
         admitted: dict[str, list[pl.DataFrame]] = {name: [] for name in component}
         for epoch in range(self.epochs):
             for name in component:
                 rows = self._rows(name, epoch)
-                times = self._times(name, rows)
-                before = newest.get(name)
-                earliest = -END_OF_TIME if before is None else before - self._lateness.get(name, 0)
-                on_time = times >= earliest
+                parts = cut(rows, self._lanes.get(name) or 1)
+                on_time = pl.concat(
+                    self._times(name, part)
+                    >= newest.get((name, lane), -END_OF_TIME) - self._lateness.get(name, 0)
+                    for lane, part in enumerate(parts)
+                )
                 self.late[name] += rows.height - int(on_time.sum())
                 number = pl.int_range(rows.height, eager=True) + arrivals[name, epoch]
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))
                 if epoch >= self._since:
                     admitted[name].append(kept.filter(on_time))
-                if rows.height:
-                    newest[name] = max(newest.get(name, -END_OF_TIME), *times.to_list())
-            if len(newest) == len(component):
-                reached = min(newest[name] - self._lateness.get(name, 0) for name in component)
+                for lane, part in enumerate(parts):
+                    if part.height:
+                        before = newest.get((name, lane), -END_OF_TIME)
+                        newest[name, lane] = max(before, *self._times(name, part).to_list())
+            if len(newest) == sum(self._lanes.get(name) or 1 for name in component):
+                reached = min(
+                    time - self._lateness.get(name, 0) for (name, _), time in newest.items()
+                )
                 watermark = reached if watermark is None else max(watermark, reached)
             clock.append(watermark)
         if self._ended:

@@ -59,7 +59,7 @@ class QuietSource(EpochSource):
     def open(self, context: ReadContext) -> QuietReader:
         rounds = self.rounds.setdefault(str(context.place), FrameCount(self.silences, self.fired))
         rounds.reach(int(context.offset or 0))
-        return QuietReader(self.frames, rounds.done, rounds, self.quiet)
+        return QuietReader(self.frames, rounds.done, rounds, self.quiet, lanes=self.lanes)
 
 
 @dataclass

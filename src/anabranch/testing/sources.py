@@ -36,15 +36,23 @@ class FramePiece:
         return Reading(self.rows.select(columns))
 
 
+def cut(rows: pl.DataFrame, count: int) -> list[pl.DataFrame]:
+    """The rows in so many parts of about the same length."""
+    cuts = [rows.height * number // count for number in range(count + 1)]
+    return [rows[start:end] for start, end in pairwise(cuts)]
+
+
 @dataclass
 class EpochSource:
     """The rows of `frames[k]`, in their order, in epoch k of the run; the offset counts frames.
 
     An empty frame makes an epoch without rows. A frame is cut into as many pieces as there are split
-    tasks. The source ends after the last frame, whatever the trigger.
+    tasks, or into one for each of the `lanes`, if there are any: the first lane has the first rows of every
+    frame. The source ends after the last frame, whatever the trigger.
     """
 
     frames: Sequence[pl.DataFrame]
+    lanes: int = field(default=0, kw_only=True)
     schema: pl.Schema = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +71,7 @@ class EpochSource:
         return None if filled is None else StreamSample(filled.head(rows), filled.height)
 
     def open(self, context: ReadContext) -> Reader:
-        return EpochReader(self.frames, int(context.offset or 0))
+        return EpochReader(self.frames, int(context.offset or 0), lanes=self.lanes)
 
     def describe(self) -> str:
         return type(self).__name__
@@ -75,19 +83,21 @@ class EpochReader:
 
     frames: Sequence[pl.DataFrame]
     taken: int = 0
+    lanes: int = field(default=0, kw_only=True)
 
     def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         if self.taken >= len(self.frames):
             return None
         rows = self.frames[self.taken]
-        count = max(1, min(limits.pieces, rows.height))
-        cuts = [rows.height * number // count for number in range(count + 1)]
+        count = self.lanes or max(1, min(limits.pieces, rows.height))
+        names = [str(number) if self.lanes else None for number in range(count)]
         pieces = tuple(
-            FramePiece(rows[start:end], ordinal + number, f"frame {self.taken}")
-            for number, (start, end) in enumerate(pairwise(cuts))
+            FramePiece(slice, ordinal + number, f"frame {self.taken}", names[number])
+            for number, slice in enumerate(cut(rows, count))
         )
         left = sum(frame.height for frame in self.frames[self.taken + 1 :])
-        return Offer(pieces, self.taken + 1, ordinal + count, left)
+        lanes = frozenset(name for name in names if name is not None) if self.lanes else None
+        return Offer(pieces, self.taken + 1, ordinal + count, left, lanes)
 
     def finished(self) -> bool:
         return self.taken >= len(self.frames)

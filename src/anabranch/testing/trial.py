@@ -62,7 +62,9 @@ def check(
     What is seen on the way goes to `outcome`, if one is given: it is there even when the trial fails.
     """
     lateness = {name: late * case.clock.factor for name, late in case.lateness.items()}
-    oracle = Oracle(case.queries, case.frames, lateness, ended=trial.close, user=USER_SQL)
+    oracle = Oracle(
+        case.queries, case.frames, lateness, lanes=case.lanes, ended=trial.close, user=USER_SQL
+    )
 
     def judge(sinks: Mapping[str, MemorySink]) -> None:
         for query, sink in sinks.items():
