@@ -27,13 +27,18 @@ class Notices:
 
     def __init__(self) -> None:
         self._system = ctypes.CDLL(None, use_errno=True)
-        begin = getattr(self._system, "inotify_init1", None)
-        self._queue = -1 if begin is None else int(begin(os.O_NONBLOCK | os.O_CLOEXEC))
+        self._queue = -1
 
     def watch(self, folder: str) -> int | None:
         """The number under which a folder is watched from now on; None if it cannot be."""
         name = os.fsencode(folder)
-        if self._queue < 0 or not self._is_local(name):
+        begin = getattr(self._system, "inotify_init1", None)
+        if begin is None or not self._is_local(name):
+            return None
+        if self._queue < 0:
+            # Only for those that need it: a user may have few queues
+            self._queue = int(begin(os.O_NONBLOCK | os.O_CLOEXEC))
+        if self._queue < 0:
             return None
         mask = _CREATED | _DELETED | _MOVED_FROM | _MOVED_TO | _ONLY_FOLDERS
         number = int(self._system.inotify_add_watch(self._queue, name, mask))
