@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from anabranch.engine.run import Run
+from anabranch.errors import StateError
 from anabranch.sources import seen, tree
 from anabranch.sources.base import EpochLimits, Offer, ReadContext
 from anabranch.sources.file_reader import FileReader
@@ -171,6 +172,23 @@ def test_files_that_come_late_are_read_once(reading: Reading, restart: bool) -> 
     reading.put("m1.csv")
     os.replace(reading.input / "m1.csv", reading.input / "m2.csv")
     assert reading.take() == [], "one that is put in the place of one that was read was read"
+
+
+def test_another_folder_that_is_empty_at_first_is_refused_with_its_first_file(
+    tmp_path: Path, reading: Reading
+) -> None:
+    reading.put("1.csv")
+    reading.start()
+    assert reading.take() == ["1.csv"]
+    reading.input.rename(tmp_path / "before")
+    (tmp_path / "other").mkdir()
+    reading.input.symlink_to(tmp_path / "other")
+    assert reading.take() == []
+    reading.put("2.csv")
+    with pytest.raises(
+        StateError, match=r"the last file it has read, '1\.csv', is not to be found"
+    ):
+        reading.take()
 
 
 def test_files_that_wait_are_taken_in_order_also_if_others_come(reading: Reading) -> None:

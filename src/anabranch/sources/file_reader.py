@@ -42,7 +42,8 @@ class FileReader:
         self._taking: tuple[list[ListedFile], Step] = [], Step()
         self._waits_for: str | None = None
         """What does not exist, once it was told."""
-        self._root = ""
+        self._root = self._known_root = ""
+        """The folder of the last look, and the last one that is known to be the stream's."""
         absent = missing(source.path)
         if absent is not None and context.available_now:
             raise SourceError(
@@ -65,8 +66,9 @@ class FileReader:
         if self._tree.root != self._root:
             self._drop({place[1] for place in self._order})
         entries = [*look.new, *(one for one in self._absent if one.names[0] in self._tree.present)]
-        if entries:
+        if entries and self._tree.root != self._known_root:
             self._require_moved(self._tree.root, entries)
+            self._known_root = self._tree.root
         self._root = self._tree.root
         self._seen.lose(look.gone)
         self._seen.find({name for entry in look.new for name in entry.names})
@@ -106,7 +108,7 @@ class FileReader:
     def _require_moved(self, root: str, entries: list[Entry]) -> None:
         """Raises StateError if the stream's folder is another one than before."""
         before = self._offset.get("root", root)
-        if root in (before, self._root):
+        if root == before:
             return
         name, size, modified = self._offset["last"]
         for entry in entries:
