@@ -18,7 +18,7 @@ from anabranch.sources.notices import Notices
 from anabranch.sources.paths import missing
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.seen import Seen, Step
-from anabranch.sources.tree import Entry, Tree
+from anabranch.sources.tree import FileEntry, Tree
 
 if TYPE_CHECKING:
     from anabranch.sources.files import FileSource
@@ -37,7 +37,7 @@ class FileReader:
         """Their first names in the order in which they are to be taken."""
         self._lanes: Counter[str] = Counter()
         """How many of them are in each lane."""
-        self._absent: list[Entry] = []
+        self._absent: list[FileEntry] = []
         """Names that nothing was behind when it was looked for."""
         self._taking: tuple[list[ListedFile], Step] = [], Step()
         self._waits_for: str | None = None
@@ -105,7 +105,7 @@ class FileReader:
             )
         self._waits_for = absent
 
-    def _require_moved(self, root: str, entries: list[Entry]) -> None:
+    def _require_moved(self, root: str, entries: list[FileEntry]) -> None:
         """Raises StateError if the stream's folder is another one than before."""
         before = self._offset.get("root", root)
         if root == before:

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from anabranch.sources.tree import Entry, Tree
+from anabranch.sources.tree import FileEntry, Tree
 
 Version = tuple[int, int, int]
 """The size of a file, the time of its contents and that of its last change."""
@@ -55,14 +55,14 @@ def list_files(path: str) -> list[ListedFile]:
 
 
 def measure(
-    entries: Iterable[Entry], known: Callable[[str], bool]
-) -> tuple[list[ListedFile], list[Entry]]:
+    entries: Iterable[FileEntry], known: Callable[[str], bool]
+) -> tuple[list[ListedFile], list[FileEntry]]:
     """The files among some entries that are not known by any name, and entries that nothing is behind.
 
     Of a file and a link to it, the file counts.
     """
     files: list[ListedFile] = []
-    absent: list[Entry] = []
+    absent: list[FileEntry] = []
     fresh = set[str]()
     unknown = [entry for entry in entries if not any(map(known, entry.names))]
     for entry in sorted(unknown, key=lambda entry: (len(entry.names) > 1, entry.names)):

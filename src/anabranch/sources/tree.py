@@ -31,7 +31,7 @@ LISTING_SHARE = 0.01
 """The share of all time that this may take."""
 
 
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """What a path stands for that is no folder."""
 
     path: str
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 class Look:
     """What a look has shown."""
 
-    new: list[Entry] = field(default_factory=list)
+    new: list[FileEntry] = field(default_factory=list)
     """What was not there at the last look; after a whole one, all that is there."""
     gone: set[str] = field(default_factory=set)
     """The names that were there at the last look and are not."""
@@ -100,11 +100,11 @@ class Tree:
     def _look_whole(self, path: str, now: float) -> Look:
         before = self.present
         self.present, self._folders, self._linked = set(), {}, False
-        entries: list[Entry] = []
+        entries: list[FileEntry] = []
         self._enter([Folder(path, self.root, "", self._pattern.start)], entries, now)
         return Look(entries, before - self.present)
 
-    def _enter(self, folders: list[Folder], entries: list[Entry], now: float) -> None:
+    def _enter(self, folders: list[Folder], entries: list[FileEntry], now: float) -> None:
         """Looks into folders and those below; linked ones after all others, every real one once."""
         entered = set[tuple[str, Fit]]()
         links: list[Folder] = []
@@ -129,14 +129,14 @@ class Tree:
                 elif fit == self._pattern.whole:
                     entries.append(self._entry(folder, name, is_link))
 
-    def _entry(self, folder: Folder, name: str, is_link: bool) -> Entry:
+    def _entry(self, folder: Folder, name: str, is_link: bool) -> FileEntry:
         path = os.path.join(folder.path, name)
         names: tuple[str, ...] = (folder.name + as_text(name),)
         if is_link or folder.linked:
             real = os.path.realpath(path) if is_link else os.path.join(folder.real, name)
             names = tuple(dict.fromkeys((*names, name_below(self.root, real))))
         self.present.update(names)
-        return Entry(path, names)
+        return FileEntry(path, names)
 
     # -- a look at what has changed ----------------------------------------------------------------
 
