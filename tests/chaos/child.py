@@ -146,7 +146,7 @@ def kill_at_change(wanted: int) -> None:
 
 def await_executors(handle: list[Run]) -> None:
     """Waits until there are two executors: at the start, and after one was killed."""
-    while not handle or len(handle[0]._transport._executors()) < 2:  # type: ignore[attr-defined]
+    while not handle or len(handle[0]._loop._transport._executors()) < 2:  # type: ignore[attr-defined]
         time.sleep(0.05)
 
 
@@ -170,7 +170,7 @@ def main(spec: dict[str, Any]) -> None:
         if step == "begin" and epoch in spec.get("await_executors", ()):
             await_executors(handle)
         # Where the driver wanted the sites of this epoch, once it has decided
-        asked = getattr(handle[0]._transport, "placement", {}) if handle else {}
+        asked = getattr(handle[0]._loop._transport, "placement", {}) if handle else {}
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)
 
     run = place.start(

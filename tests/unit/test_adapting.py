@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from anabranch import Query, Session, col, count, sum_
-from anabranch.engine.epoch import Orders
+from anabranch.engine.orders import Orders
 from anabranch.engine.run import Run
 from anabranch.errors import PlanningError, RunError, SettingsError
 from anabranch.settings import Settings

@@ -18,14 +18,8 @@ from anabranch.control.governor import Governor
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
 from anabranch.control.transitions import Order
-from anabranch.engine.epoch import (
-    Counts,
-    EpochReport,
-    Orders,
-    SiteReport,
-    StandingOrders,
-    SubqueryReport,
-)
+from anabranch.engine.orders import Orders, StandingOrders
+from anabranch.engine.report import Counts, EpochReport, SiteReport, SubqueryReport
 from anabranch.engine.sampling import observed as from_reports
 from anabranch.routing.partition_map import even_map
 from anabranch.settings import Settings

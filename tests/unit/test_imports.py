@@ -9,10 +9,11 @@ SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
     "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators", "plan",
     "explain", "sources", "sinks", "adapt", "control", "simulate", "engine", "choosing", "planning",
-    "evolving", "session",
+    "evolving", "registry", "session",
 )  # fmt: skip
 SPARK = (
     "engine/spark.py", "engine/local.py", "engine/workers.py", "sources/spark.py", "sinks/spark.py",
+    "registry.py",
     "session.py",
 )  # fmt: skip
 

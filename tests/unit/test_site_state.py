@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from anabranch.engine.epoch import SubqueryReport, masked_as_plain
+from anabranch.engine.report import SubqueryReport, masked_as_plain
 from anabranch.routing.ranges import intersect
 from anabranch.state.group import SiteState, sort_by_locator
 from anabranch.state.place import Place

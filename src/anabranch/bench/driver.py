@@ -22,10 +22,10 @@ import psutil
 
 from anabranch.bench.measure import load, machine
 from anabranch.bench.result import Result
-from anabranch.engine.epoch import (
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import (
     Counts,
     EpochReport,
-    Orders,
     SiteReport,
     SplitReport,
     StreamReport,
@@ -194,7 +194,7 @@ def lifetime(sites: int) -> int:
 
 
 @dataclass(frozen=True)
-class Epochs:
+class MeasuredEpochs:
     """What was measured, epoch by epoch."""
 
     seconds: list[float]
@@ -209,7 +209,7 @@ class Epochs:
     """Bytes that the driver has resident."""
 
 
-def _told(found: Epochs, warm: int) -> dict[str, Any]:
+def _told(found: MeasuredEpochs, warm: int) -> dict[str, Any]:
     return {
         "seconds": round(median(found.seconds[warm:]), 4),
         "seconds_most": round(max(found.seconds[warm:]), 4),
@@ -219,7 +219,7 @@ def _told(found: Epochs, warm: int) -> dict[str, Any]:
     }
 
 
-def _growth(found: Epochs) -> dict[str, Any]:
+def _growth(found: MeasuredEpochs) -> dict[str, Any]:
     """What of an epoch has grown from the time when all segments were there to the end."""
     tenth = len(found.cpu) // 10
     full = min(lifetime(LONG_SITES), len(found.cpu) // 2)
@@ -236,7 +236,7 @@ def _growth(found: Epochs) -> dict[str, Any]:
     }
 
 
-def _run(sites: int, epochs: int) -> Epochs:
+def _run(sites: int, epochs: int) -> MeasuredEpochs:
     """So many epochs of a run whose tasks are made up."""
     settings = {
         "partitions_per_site": PARTITIONS,
@@ -254,7 +254,7 @@ def _run(sites: int, epochs: int) -> Epochs:
             sinks={"heavy": lambda rows, epoch: None}, checkpoint=scratch
         ).await_termination()
     wall, cpu = (np.diff(moments).tolist() for moments in transport.moments)
-    return Epochs(
+    return MeasuredEpochs(
         wall, cpu, transport.orders_bytes, transport.entries, transport.files, transport.memory
     )
 

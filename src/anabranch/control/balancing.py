@@ -18,7 +18,7 @@ from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import View
 from anabranch.control.decisions import CONTROLLER, SITES, Decision
 from anabranch.control.hot import HotSlots
-from anabranch.control.level import Level, Situation
+from anabranch.control.level import LevelControl, Situation
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
 from anabranch.plan.plan import Plan
@@ -39,7 +39,7 @@ class Balancing:
         """Epochs since the run started."""
         exchanges = plan.exchanges.values()
         self._levels = {
-            level: Level(
+            level: LevelControl(
                 [one for one in exchanges if one.level == level],
                 Collector(sites, settings.self_tuning, manner.doubt),
                 Controller(self._policies(), _tuning(settings), Arbiter(_limits(settings))),
@@ -98,7 +98,7 @@ class Balancing:
         for number, sample in observed.samples.items():
             self._levels[number].collector.add(sample, observed.maps, observed.epoch)
 
-    def _look(self, level: Level, situation: Situation) -> View:
+    def _look(self, level: LevelControl, situation: Situation) -> View:
         least = max(self._settings.least_gain_seconds, self._manner.least_gain * self._seconds)
         return level.look(situation, least)
 

@@ -49,7 +49,7 @@ class Decision:
         }
 
 
-class History:
+class DecisionHistory:
     """The decisions of a run, the last ones of many."""
 
     def __init__(self) -> None:

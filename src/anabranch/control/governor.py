@@ -19,7 +19,7 @@ from anabranch.adapt.policies.combine import propose_combine
 from anabranch.adapt.protocols.moving import Moving
 from anabranch.adapt.view import View
 from anabranch.control.balancing import Balancing
-from anabranch.control.decisions import SITES, Decision, History
+from anabranch.control.decisions import SITES, Decision, DecisionHistory
 from anabranch.control.holdings import Holdings, Steered
 from anabranch.control.level import Situation
 from anabranch.control.manner import Manner
@@ -47,7 +47,7 @@ class Governor:
         self.sites = sites
         exchanges = manifest.exchanges.items()
         self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
-        self._history = History()
+        self._history = DecisionHistory()
         pausing = settings.skew_buffer != NONE
         self.holdings = Holdings(plan, sites, manifest, manner, pausing, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""

@@ -13,7 +13,7 @@ import numpy as np
 from anabranch.adapt.actions import Action, Move
 from anabranch.adapt.protocols.moving import MoveProtocol
 from anabranch.control.change import Change
-from anabranch.control.decisions import BY_HAND, Decision, History
+from anabranch.control.decisions import BY_HAND, Decision, DecisionHistory
 from anabranch.control.hot import HotSlots
 from anabranch.control.manner import Manner
 from anabranch.control.moves import recorded, resumed
@@ -43,7 +43,7 @@ class Holdings:
 
     def __init__(
         self, plan: Plan, sites: int, manifest: Manifest, manner: Manner, pausing: bool,
-        history: History,
+        history: DecisionHistory,
     ) -> None:  # fmt: skip
         self._history = history
         self.pins = Pins.recorded(manifest)

@@ -55,7 +55,7 @@ class Situation:
         )
 
 
-class Level:
+class LevelControl:
     """The collector and the controller of a level, and what they last found."""
 
     def __init__(

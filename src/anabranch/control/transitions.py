@@ -24,7 +24,7 @@ from anabranch.adapt.protocols.moving import (
     StateArrived,
     TurnCame,
 )
-from anabranch.control.decisions import History
+from anabranch.control.decisions import DecisionHistory
 from anabranch.routing.partition_map import PartitionMap
 
 Subject: TypeAlias = tuple[str, int]
@@ -44,7 +44,7 @@ Order: TypeAlias = Instruction | Apply
 class Transitions:
     """The protocols of a run, and what they have told to do: which partitions wait, what is fetched."""
 
-    def __init__(self, moves: MoveProtocol, far: bool, history: History) -> None:
+    def __init__(self, moves: MoveProtocol, far: bool, history: DecisionHistory) -> None:
         self.moves, self._far, self._history = moves, far, history
         self._protocols: dict[type[Action], Callable[[Action, int], list[Order]]] = {
             Move: self._move

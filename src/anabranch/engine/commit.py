@@ -5,45 +5,28 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Collection, Mapping
-from typing import Any
-
-from msgspec.structs import replace
 
 from anabranch.control.holdings import Steered
-from anabranch.engine.carrying import carried
-from anabranch.engine.epoch import (
-    EpochReport,
-    Orders,
-    advance_watermarks,
-    inputs_reached,
-    lane_times,
-    newest_times,
-)
+from anabranch.engine.beginning import begun_with, first_manifest
 from anabranch.engine.options import RunOptions
+from anabranch.engine.orders import Orders
 from anabranch.engine.outlets import Outlets
-from anabranch.engine.progress import skew
+from anabranch.engine.records import exchange_record, shelf_change, stream_records, subquery_record
+from anabranch.engine.report import EpochReport
+from anabranch.engine.watermarks import advance_watermarks, inputs_reached
 from anabranch.errors import RunError, StateError
-from anabranch.plan.keeping import identified
 from anabranch.plan.plan import Plan
-from anabranch.plan.subquery import IN_GRID, Subquery
-from anabranch.routing.grid import choose_grid
-from anabranch.routing.holdback import Reach, least
-from anabranch.routing.lane_times import NOBODY, Idle, Lane, LaneTime
-from anabranch.routing.partition_map import PartitionMap, even_map, slots_for
+from anabranch.routing.holdback import Reach
+from anabranch.routing.lane_times import NOBODY, Idle, Lane
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
 from anabranch.state.folders import explained
 from anabranch.state.manifest import (
-    ExchangeRecord,
     Manifest,
-    StreamRecord,
-    SubqueryRecord,
-    refuse_other,
 )
 from anabranch.state.place import place
-from anabranch.state.segment import NEVER
-from anabranch.state.shelf import ShelfChange
 from anabranch.state.store import Store
 
 MOST_LANE_VALUES = 1_000_000
@@ -69,16 +52,9 @@ class Checkpoint:
         try:
             stored = self.store.ledger.latest()
             # A start that came to no epoch leaves nothing that one would have to agree with
-            begun = stored if stored and stored.epoch >= 0 else self._first(run_id)
-            self._claim = begun
-            change = options.evolution
-            if change is not None:
-                begun = carried(begun, plan, change, options.partitioning)
-            records = {
-                name: dict(getattr(begun, name)) for name in ("subqueries", "exchanges", "reach")
-            }
-            self.manifest = self._complete(replace(begun, **records))
-            self._refuse_other(self.manifest)
+            fresh = first_manifest(plan, options, run_id)
+            self._claim = stored if stored and stored.epoch >= 0 else fresh
+            self.manifest = begun_with(plan, options, self._claim)
             self._outlets.open(sinks, self.manifest.run_id)
         except BaseException:
             self.close()
@@ -89,63 +65,8 @@ class Checkpoint:
         """The workers that have been seen to write where the driver reads."""
         self._maps: dict[str, PartitionMap] = {}
         """The maps that the records of exchanges were last made of."""
-        self._lane_values: dict[str, dict[int, int]] = {}
         self._idle = NOBODY
         self._started = time.time()
-
-    def _complete(self, manifest: Manifest) -> Manifest:
-        """The manifest with an entry for every subquery without state: they come and go with sinks."""
-        # Those that the run has now: maps of more or fewer sites are brought to them later
-        sites = manifest.sites
-        partitions = self.options.sites * self.options.settings.partitions_per_site
-        reached = inputs_reached(self.plan, manifest.holds, manifest.watermarks)
-        for name, subquery in self.plan.subqueries.items():
-            if name not in manifest.subqueries:
-                if manifest.epoch >= 0 and subquery.stateful:
-                    continue
-                known_by = identified(subquery)
-                manifest.subqueries[name] = SubqueryRecord(exchange=subquery.exchange, **known_by)
-            if subquery.exchange in manifest.exchanges:
-                continue
-            grid = None
-            if subquery.spread == IN_GRID:
-                grid = choose_grid(sites, *subquery.weights)
-            # The cells of a grid cannot be cut
-            count, slots = (grid.cells, 0) if grid else (partitions, slots_for(partitions))
-            manifest.exchanges[subquery.exchange] = ExchangeRecord(
-                **mapped(even_map(count, sites, slots)),
-                grid=list(grid.bands) if grid else [],
-            )
-            manifest.reach[subquery.exchange] = Reach(reached[subquery.exchange])
-        return manifest
-
-    def _first(self, run_id: str) -> Manifest:
-        return Manifest(
-            run_id=run_id,
-            epoch=-1,
-            sites=self.options.sites,
-            committed_at=0.0,
-            identity=self.plan.identity,
-            streams={name: StreamRecord() for name in self.plan.streams},
-            watermarks={stream.component: None for stream in self.plan.streams.values()},
-            exchanges={},
-            subqueries={},
-            queries=dict(self.options.queries),
-            partitioning=self.options.partitioning,
-        )
-
-    def _refuse_other(self, manifest: Manifest) -> None:
-        what = f"The checkpoint '{self.options.root}'"
-        refuse_other(manifest, self.plan.identity, what)
-        # Entries of subqueries without state may be left of sinks that the query set no longer has
-        keeping = {name for name, record in manifest.subqueries.items() if record.shelf}
-        keeping |= {ref.subquery for ref in manifest.held}
-        for name in sorted(keeping - self.plan.subqueries.keys()):
-            raise StateError(
-                f"{what} has state of a subquery '{name}', which the plan of this query set does not "
-                f"have. Existing: {', '.join(self.plan.subqueries)}. Was its manifest changed by hand? "
-                "Restore it from a copy, or start with a new checkpoint folder."
-            )
 
     def _late_sinks(self) -> list[str]:
         """What to say of queries that get a sink, or get it back, when they have had results without it."""
@@ -183,27 +104,6 @@ class Checkpoint:
         """Where the results of an epoch wait for its commit."""
         return self._outlets.stagings(epoch, attempt)
 
-    def check_lanes(self, orders: Orders, report: EpochReport) -> None:
-        """Raises RunError if rows that belong together came in different lanes of their stream."""
-        for split in report.splits:
-            for stream, lanes in split.lane_values.items():
-                known = self._lane_values.setdefault(stream, {})
-                for lane, values in lanes.items():
-                    for value in values:
-                        if known.setdefault(value, lane) != lane:
-                            self._refuse_lanes(orders, stream, known[value], lane)
-                if len(known) > MOST_LANE_VALUES:
-                    known.clear()
-
-    def _refuse_lanes(self, orders: Orders, stream: str, one: int, other: int) -> None:
-        names = {partition: name for name, partition in orders.lanes[stream].items()}
-        terms = ", ".join(map(str, self.plan.streams[stream].lane_terms))
-        raise RunError(
-            f"Stream '{stream}' is said to come partitioned by {terms}, but the same value came in the "
-            f"parts '{names[one]}' and '{names[other]}', so groups would be split. Epoch {orders.epoch} "
-            "is not counted. Take partitioned_by away and start with a new checkpoint."
-        )
-
     def idle(self, now: float, waiting: Collection[Lane]) -> Idle:
         """The streams and lanes that have had no rows for longer than the setting allows.
 
@@ -238,69 +138,69 @@ class Checkpoint:
             components.count(self.plan.streams[name].component) > 1 for name in fallen.streams
         ) or any(len(self.manifest.streams[name].lane_times) > 1 for name, _ in fallen.lanes)
 
-    def lane_times(self, offers: Mapping[str, Offer]) -> dict[str, dict[str, int | None]]:
-        """How far the lanes of each stream have come: those that have had rows or may have some."""
-        times: dict[str, dict[str, int | None]] = {}
-        for name, record in self.manifest.streams.items():
-            known = {lane: time.newest for lane, time in record.lane_times.items()}
-            if name not in offers:
-                times[name] = known
-            elif (waiting := offers[name].lanes) is not None:
-                begun = {lane: time for lane, time in known.items() if time is not None}
-                times[name] = {**dict.fromkeys(waiting), **begun}
-        return {name: lanes for name, lanes in times.items() if lanes}
-
     def commit(
         self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer],
         steered: Steered,
     ) -> None:  # fmt: skip
         """Writes the manifest of the epoch, with what steers the run: from here on it has happened."""
         self._check_shared(orders, report)
-        now = time.time()
+        now, before = time.time(), self.manifest
         watermarks = advance_watermarks(orders, report.splits)
         reached = inputs_reached(self.plan, orders.holds, watermarks)
         shelves = {
-            name: self._shelf_change(subquery, orders, report, reached)
+            name: shelf_change(
+                before.subqueries[name], subquery, orders, report, reached[subquery.exchange]
+            )
             for name, subquery in self.plan.subqueries.items()
         }
+        moved = {name: known is not self._maps.get(name) for name, known in orders.maps.items()}
         manifest = Manifest(
-            run_id=self.manifest.run_id,
+            run_id=before.run_id,
             epoch=orders.epoch,
             attempt=orders.attempt,
             sites=orders.sites,
             committed_at=now,
             identity=self.plan.identity,
-            streams=self._streams(orders, report, offers, now),
+            streams=stream_records(before.streams, orders, report, offers, now),
             watermarks=watermarks,
-            exchanges={name: self._exchange(name, orders, steered) for name in self.plan.exchanges},
+            exchanges={
+                name: exchange_record(name, before.exchanges[name], moved[name], orders, steered)
+                for name in self.plan.exchanges
+            },
             reach={
                 name: Reach(reached[name], orders.holds.get(name, ()))
                 for name in self.plan.exchanges
             },
             subqueries={
-                name: self._subquery(subquery, orders, report, reached, shelves[name], steered)
+                name: subquery_record(
+                    before.subqueries[name],
+                    subquery,
+                    orders,
+                    report,
+                    reached[subquery.exchange],
+                    shelves[name],
+                    steered,
+                )
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._outlets.staged(orders, report),
             sinks=sorted(self.sinks),
             result_rows={
-                output.query: self.manifest.result_rows.get(output.query, 0)
+                output.query: before.result_rows.get(output.query, 0)
                 + report.result_rows().get(output.query, 0)
                 for output in self.plan.outputs
             },
-            ordinal=max(
-                (offer.next_ordinal for offer in offers.values()), default=self.manifest.ordinal
-            ),
+            ordinal=max((offer.next_ordinal for offer in offers.values()), default=before.ordinal),
             ended=orders.ended,
-            queries=self.manifest.queries,
-            changes=self.manifest.changes,
-            partitioning=self.manifest.partitioning,
-            held=[ref for ref in self.manifest.held if ref not in orders.held]
+            queries=before.queries,
+            changes=before.changes,
+            partitioning=before.partitioning,
+            held=[ref for ref in before.held if ref not in orders.held]
             + [ref for part in report.parts() for ref in part.held],
             moving=steered.moving,
         )
         self.store.ledger.commit(manifest, shelves)
-        self.manifest = manifest
+        self.manifest, self._maps = manifest, dict(orders.maps)
 
     def _check_shared(self, orders: Orders, report: EpochReport) -> None:
         """Raises RunError if the driver does not see what the tasks have written to the checkpoint.
@@ -321,99 +221,6 @@ class Checkpoint:
                     "not counted."
                 )
             self._sharing.add(worker)
-
-    def _streams(
-        self, orders: Orders, report: EpochReport, offers: Mapping[str, Offer], now: float
-    ) -> dict[str, StreamRecord]:
-        newest = newest_times(orders.newest, report.splits)
-        lanes = lane_times(orders.lane_times, report.splits)
-        records = {}
-        for name, known in self.manifest.streams.items():
-            seen = [split.streams[name] for split in report.splits if name in split.streams]
-            rows = sum(part.rows for part in seen)
-            records[name] = StreamRecord(
-                offset=offers[name].offset if name in offers else known.offset,
-                newest=newest[name],
-                rows=known.rows + rows,
-                epochs=known.epochs + (rows > 0),
-                bytes=known.bytes + sum(part.bytes for part in seen),
-                late=known.late + sum(part.late for part in seen),
-                bad_rows=known.bad_rows + sum(part.bad_rows for part in seen),
-                bad_files=known.bad_files + len({f for part in seen for f in part.bad_files}),
-                last_rows_at=now if rows else known.last_rows_at,
-                lanes=dict(orders.lanes.get(name, known.lanes)),
-                lane_times={
-                    lane: LaneTime(newest=time, last_rows_at=now)
-                    if any(lane in part.lanes for part in seen)
-                    else known.lane_times.get(lane, LaneTime(newest=None))
-                    for lane, time in lanes.get(name, {}).items()
-                },
-            )
-        return records
-
-    def _exchange(self, name: str, orders: Orders, steered: Steered) -> ExchangeRecord:
-        """The record of an exchange; the same object as before if nothing has changed."""
-        before = self.manifest.exchanges[name]
-        after = replace(
-            before,
-            scattered=[*before.scattered, *orders.scattering.get(name, ())],
-            by_hand=name in steered.by_hand,
-            adapted=name in steered.adapted,
-            pins=steered.pins.get(name, {}),
-        )
-        if self._maps.get(name) is not orders.maps[name]:
-            after = replace(after, **mapped(orders.maps[name]))
-            self._maps[name] = orders.maps[name]
-        return before if after == before else after
-
-    def _shelf_change(
-        self, subquery: Subquery, orders: Orders, report: EpochReport,
-        reached: Mapping[str, int | None],
-    ) -> ShelfChange:  # fmt: skip
-        """What the epoch does to the state of a subquery."""
-        done = report.of_subquery(subquery.name)
-        watermark = subquery.watermark(reached[subquery.exchange])
-        waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.exchange, ())]
-        return self.manifest.subqueries[subquery.name].shelf.change(
-            [ref for part in done for ref in part.segments],
-            [masked for part in done for masked in part.masked],
-            NEVER if orders.ended else least([watermark, *waiting]),
-        )
-
-    def _subquery(
-        self, subquery: Subquery, orders: Orders, report: EpochReport,
-        reached: Mapping[str, int | None], change: ShelfChange, steered: Steered,
-    ) -> SubqueryRecord:  # fmt: skip
-        known = self.manifest.subqueries[subquery.name]
-        done = report.of_subquery(subquery.name)
-        return SubqueryRecord(
-            exchange=subquery.exchange,
-            **identified(subquery),
-            shelf=known.shelf.after(change),
-            watermark=subquery.watermark(reached[subquery.exchange]),
-            combine=subquery.name in steered.combining,
-            rows_in=known.rows_in + sum(part.rows_in for part in done),
-            rows_out=known.rows_out + sum(part.rows_out for part in done),
-            rows_received=known.rows_received + sum(part.rows_received for part in done),
-            bytes_received=known.bytes_received + sum(part.bytes_received for part in done),
-            bytes_out=known.bytes_out + sum(part.bytes_out for part in done),
-            skew=self._skew(subquery, known, orders, report),
-            seconds=smoothed(known.seconds, sum(part.seconds for part in done)),
-        )
-
-    def _skew(
-        self, subquery: Subquery, known: SubqueryRecord, orders: Orders, report: EpochReport
-    ) -> float:
-        # Sites that other exchanges have been given are not idle for want of balance
-        owners = {*orders.maps[subquery.exchange].sites}
-        loads = [
-            site.subqueries[subquery.name].rows_in
-            for site in report.sites
-            if subquery.name in site.subqueries and site.site in owners
-        ]
-        return (
-            smoothed(known.skew if known.rows_in else 0, skew(loads)) if any(loads) else known.skew
-        )
 
     def publish(self) -> None:
         """Makes the results of the epoch that was committed visible."""
@@ -448,17 +255,3 @@ class Checkpoint:
             stack.callback(self.store.close)
             for outlet in self._outlets.closers():
                 stack.callback(outlet.close)
-
-
-def mapped(known: PartitionMap) -> dict[str, Any]:
-    """A map as the manifest has it."""
-    whole = known.slots == known.partitions
-    starts = [] if whole else list(known.starts)
-    return {
-        "sites": list(known.sites), "starts": starts, "slots": known.slots, "cells": known.cells,
-    }  # fmt: skip
-
-
-def smoothed(before: float, now: float) -> float:
-    """A mean in which each epoch counts less than the next."""
-    return now if before == 0 else before + RECENCY * (now - before)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from anabranch.engine.epoch import Counts
+from anabranch.engine.report import Counts
 from anabranch.routing.partition_map import PartitionMap
 
 

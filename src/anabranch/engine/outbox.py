@@ -12,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.engine.counting import count
-from anabranch.engine.epoch import Counts, Orders, SiteReport, SplitReport, Word
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import Counts, SiteReport, SplitReport, Word
 from anabranch.engine.sharing import SHARED, exchange_of, readers_of, share, slots_in
 from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.options import RunOptions
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import EpochReport
 from anabranch.errors import RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.sinks import dead_letter

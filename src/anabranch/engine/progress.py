@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import EpochReport
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.subquery import BY_LANE

@@ -8,7 +8,8 @@ from anabranch.adapt.collector import Sample, Traffic
 from anabranch.adapt.policies.combine import Intake
 from anabranch.control.observed import Observed
 from anabranch.engine.counting import together
-from anabranch.engine.epoch import EpochReport, Orders
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import EpochReport
 from anabranch.plan.subquery import Subquery
 
 

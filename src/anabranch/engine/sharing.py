@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from anabranch.engine.epoch import Orders
+from anabranch.engine.orders import Orders
 from anabranch.language.expression import Named
 from anabranch.operators.base import Spread
 from anabranch.operators.changes import settled

@@ -15,20 +15,19 @@ import msgspec
 import polars as pl
 
 from anabranch.engine.counting import added
-from anabranch.engine.epoch import (
+from anabranch.engine.orders import Orders
+from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.report import (
     EpochReport,
     Fault,
-    Orders,
     SiteReport,
     SplitReport,
     SubqueryReport,
     Word,
-    advance_watermarks,
-    inputs_reached,
     masked_as_plain,
 )
-from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.engine.sharing import Copies
+from anabranch.engine.watermarks import advance_watermarks, inputs_reached
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery

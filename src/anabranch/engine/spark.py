@@ -21,8 +21,9 @@ from typing import Any
 from pyspark import RDD, Broadcast, SparkContext, cloudpickle
 from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
 
-from anabranch.engine.epoch import EpochReport, Orders, StandingOrders
+from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.placement import bind
+from anabranch.engine.report import EpochReport
 from anabranch.engine.telling import Listener, News, Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers

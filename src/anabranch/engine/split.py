@@ -9,15 +9,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from anabranch.engine.epoch import (
-    Fault,
-    Orders,
-    SplitReport,
-    StreamReport,
-    Word,
-    earliest_on_time,
-)
+from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.report import Fault, SplitReport, StreamReport, Word
+from anabranch.engine.watermarks import earliest_on_time
 from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
 from anabranch.language.window import LATEST

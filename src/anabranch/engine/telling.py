@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from anabranch.engine.epoch import Orders
+from anabranch.engine.orders import Orders
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.shelf import Shelf, ShelfChange
 

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import msgspec
 
-from anabranch.engine.epoch import EpochReport, Orders, Word
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import EpochReport, Word
 from anabranch.engine.site import run_site
 from anabranch.engine.split import run_split
 from anabranch.engine.telling import Listener, Teller

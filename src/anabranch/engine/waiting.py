@@ -7,7 +7,7 @@ import uuid
 import polars as pl
 import pyarrow as pa
 
-from anabranch.engine.epoch import Orders
+from anabranch.engine.orders import Orders
 from anabranch.errors import StateError
 from anabranch.routing.frame import NEWEST, Inlet
 from anabranch.state.checksum import Damaged

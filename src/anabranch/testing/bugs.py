@@ -15,8 +15,8 @@ from anabranch.control.pins import Pins
 from anabranch.control.waiting import Waiting
 from anabranch.engine import commit, outbox, sharing, site, split, transport
 from anabranch.engine.commit import Checkpoint
-from anabranch.engine.epoch import Orders
-from anabranch.engine.run import Run
+from anabranch.engine.loop import Loop
+from anabranch.engine.orders import Orders
 from anabranch.operators.base import END_OF_TIME
 from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.frame import Inlet
@@ -47,11 +47,11 @@ class Bug:
 
 
 def _drained(right: Wrong) -> Wrong:
-    def forgetful(run: Run, *arguments: Any) -> Orders:
-        orders: Orders = right(run, *arguments)
-        manifest, shelves = run._checkpoint.manifest, {}
+    def forgetful(loop: Loop, *arguments: Any) -> Orders:
+        orders: Orders = right(loop, *arguments)
+        manifest, shelves = loop.checkpoint.manifest, {}
         for name, shelf in orders.shelves.items():
-            exchange = run.plan.subqueries[name].exchange
+            exchange = loop.plan.subqueries[name].exchange
             before, after = manifest.exchanges[exchange].map(), orders.maps[exchange]
             slots = np.arange(before.slots)
             moved = ranges_where(before.site_of(slots) != after.site_of(slots))
@@ -214,10 +214,10 @@ def _given_twice(right: Wrong) -> Wrong:
 
 
 def _offset_of_before(right: Wrong) -> Wrong:
-    def forgetful(self: Checkpoint, *arguments: Any) -> Any:
-        records = right(self, *arguments)
+    def forgetful(before: Any, *arguments: Any) -> Any:
+        records = right(before, *arguments)
         for name, record in records.items():
-            record.offset = self.manifest.streams[name].offset
+            record.offset = before[name].offset
         return records
 
     return forgetful
@@ -238,7 +238,7 @@ def _nothing(result: Any) -> Callable[[Wrong], Wrong]:
 
 BUGS = (
     Bug("move-without-drain", "the new site of a partition lacks what the last epoch wrote",
-        ((Run, "_orders"),), _drained),
+        ((Loop, "_orders"),), _drained),
     Bug("map-without-its-state", "rows go by the new map, state is looked for by the old one",
         ((transport, "run_site"),), lambda right: _of_last_epoch(right, lambda old, new: old)),
     Bug("two-owners", "the site that a partition has left goes on with its state there",
@@ -248,7 +248,7 @@ BUGS = (
     Bug("lost-site-not-left", "partitions stay on a site that is gone",
         ((Balancing, "evacuate"),), _nothing(())),
     Bug("publish-before-commit", "results are to be seen as soon as the tasks are done",
-        ((Checkpoint, "check_lanes"),), _published_early),
+        ((Checkpoint, "_check_shared"),), _published_early),
     Bug("sink-publishes-twice", "a sink hands every epoch over twice",
         ((DriverWriter, "publish"),), _published_twice),
     Bug("watermark-one-too-far", "the watermark is one unit ahead",
@@ -276,7 +276,7 @@ BUGS = (
     Bug("outer-row-twice", "a row of an outer side that met nothing is given twice",
         ((SymmetricJoin, "_unmet"),), _given_twice),
     Bug("offset-not-saved", "the manifest has the offsets of the epoch before",
-        ((Checkpoint, "_streams"),), _offset_of_before),
+        ((commit, "stream_records"),), _offset_of_before),
     Bug("sub-aggregate-lost", "senders lose the last group that they sub-aggregate",
         ((outbox.Outbox, "_fewer"),), _last_row_less),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",

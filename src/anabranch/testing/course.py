@@ -113,7 +113,7 @@ class Course:
         hook.attach(run)
         try:
             if not run.await_termination(PATIENCE):
-                run._stopping.set()
+                run._loop.stopping.set()
                 raise AssertionError(f"the run hangs: {run.status['message']}")
         except AnabranchError as error:
             if hook.overtaken and "has taken over the checkpoint" in str(error):

@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from anabranch.engine.epoch import EpochReport, Orders
 from anabranch.engine.faults import Burden
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import EpochReport
 from anabranch.engine.transport import Transport, Twin
 from anabranch.session import Session
 from anabranch.settings import Settings

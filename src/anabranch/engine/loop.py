@@ -1,0 +1,286 @@
+"""The loop of epochs: poll the sources, run the tasks, commit the manifest, make the results visible.
+
+The manifest is the one commit point. It holds the offsets of all sources, so after a crash the loop goes on
+from it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import Event
+from typing import Any
+
+from anabranch.control.governor import Governor
+from anabranch.engine.commit import Checkpoint
+from anabranch.engine.lanes import LaneWatch, lanes_reached
+from anabranch.engine.options import RunOptions
+from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.progress import describe_epoch
+from anabranch.engine.reading import lanes_of, spread, tasks_of
+from anabranch.engine.report import EpochReport
+from anabranch.engine.sampling import observed
+from anabranch.engine.transport import Transport
+from anabranch.errors import STAGES, AnabranchError, RunError, StateError
+from anabranch.plan.plan import Plan
+from anabranch.routing.lane_times import NOBODY, Idle
+from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Source
+
+
+class Loop:
+    """What goes on beside the caller, one epoch after another."""
+
+    def __init__(
+        self, plan: Plan, sources: Mapping[str, Source], transport: Transport, options: RunOptions,
+        checkpoint: Checkpoint, governor: Governor, run_id: str,
+    ) -> None:  # fmt: skip
+        self.plan = plan
+        self.options = options
+        self.checkpoint = checkpoint
+        self.governor = governor
+        self.message = "Starting"
+        """What it is doing, for people."""
+        self.busy = False
+        self.progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
+        self.stopping = Event()
+        self._run_id = run_id
+        self._sources = sources
+        self._readers: dict[str, Reader] = {}
+        self._transport = transport
+        self._standing = StandingOrders(plan, options.root, options.settings)
+        self._lane_watch = LaneWatch()
+        self._began = 0.0
+
+    def open(self) -> None:
+        """Claims the checkpoint, finishes what a crash interrupted, and opens the sources."""
+        try:
+            self.checkpoint.recover()
+            for name, source in self._sources.items():
+                self._readers[name] = self._open(name, source)
+        except BaseException:
+            self.release()
+            raise
+
+    def _open(self, name: str, source: Source) -> Reader:
+        context = ReadContext(
+            offset=self.checkpoint.manifest.streams[name].offset,
+            available_now=self.options.available_now,
+            columns=tuple(self.plan.streams[name].columns),
+            place=self.checkpoint.store.place,
+        )
+        try:
+            return source.open(context)
+        except AnabranchError:
+            raise
+        except Exception as error:
+            raise RunError(f"Stream '{name}' could not be opened: {error!r}") from error
+
+    def release(self) -> AnabranchError | None:
+        """Lets go of everything, whatever fails on the way; the first thing that did."""
+        failure: AnabranchError | None = None
+        steps: list[tuple[str, Callable[[], None]]] = [
+            (f"Stream '{name}'", reader.stop) for name, reader in self._readers.items()
+        ]
+        steps += [("The transport", self._transport.close)]
+        steps += [(f"The checkpoint '{self.options.root}'", self.checkpoint.close)]
+        for what, release in steps:
+            try:
+                release()
+            except Exception as error:
+                failure = failure or RunError(f"{what} could not be let go of: {error!r}")
+                failure.__cause__ = failure.__cause__ or error
+        if self.options.temporary:
+            shutil.rmtree(self.options.checkpoint, ignore_errors=True)
+        return failure
+
+    def run(self) -> None:
+        """Epoch after epoch, until there is nothing more to do or it is told to stop."""
+        while not self.stopping.is_set():
+            began = time.monotonic()
+            if not self._turn():
+                break
+            rest = self.options.interval - (time.monotonic() - began)
+            if rest > 0:
+                self.message = "Waiting for the next trigger"
+                self.stopping.wait(rest)
+
+    def told(self, error: BaseException) -> AnabranchError:
+        """The error that ends the run, as the user is told."""
+        # Whatever went wrong, it followed from that: files were cleared away, results moved
+        known = self.checkpoint.taken_over() or error
+        if isinstance(known, AnabranchError):
+            told = known
+        else:
+            told = RunError(f"The run failed: {known!r}")
+        if told is not error:
+            told.__cause__ = error
+        return told
+
+    def _turn(self) -> bool:
+        """One epoch if there is input; False when the run is over."""
+        began = time.monotonic()
+        with self.governor.changing:
+            alive = self._transport.alive(self.governor.sites)
+            if any(alive):
+                self.governor.follow(alive, self.checkpoint.manifest)
+        if not any(alive):
+            self.message = "Waiting for executors: Spark has none now"
+            self.stopping.wait(self.options.settings.poll_interval_seconds)
+            return True
+        offers = self._poll()
+        finished = not offers and all(reader.finished() for reader in self._readers.values())
+        manifest = self.checkpoint.manifest
+        if finished:
+            if self.options.close_at_end and not manifest.ended:
+                self._epoch({}, began, ended=True)
+            elif manifest.holds:
+                self._epoch({}, began, flush=True)
+            return False
+        if offers and manifest.ended:
+            raise StateError(
+                f"The checkpoint '{self.options.root}' was closed with at_end='close': its streams "
+                "have ended, and every new row would be late. Use a new checkpoint."
+            )
+        waiting = {(name, lane) for name, offer in offers.items() for lane in offer.lanes or ()}
+        idle = self.checkpoint.idle(time.time(), waiting)
+        if offers or self.checkpoint.idleness_matters(idle) or self.governor.pending(manifest):
+            self._epoch(offers, began, idle=idle)
+        else:
+            self.message = "Waiting for data to arrive"
+            self.stopping.wait(self.options.settings.poll_interval_seconds)
+        return True
+
+    def _tasks(self) -> int:
+        return self.options.settings.split_tasks or self._transport.parallelism()
+
+    def _poll(self) -> dict[str, Offer]:
+        settings = self.options.settings
+        limits = EpochLimits(
+            settings.max_files_per_epoch, settings.max_bytes_per_epoch,
+            settings.max_rows_per_epoch, self._tasks(),
+        )  # fmt: skip
+        ordinal = self.checkpoint.manifest.ordinal
+        offers: dict[str, Offer] = {}
+        for name, reader in self._readers.items():
+            offer = reader.poll(limits, ordinal)
+            if offer is not None:
+                offers[name] = offer
+                ordinal = offer.next_ordinal
+        return offers
+
+    def _epoch(
+        self, offers: dict[str, Offer], began: float, ended: bool = False,
+        idle: Idle = NOBODY, flush: bool = False,
+    ) -> None:  # fmt: skip
+        self.busy = True
+        epoch = self.checkpoint.manifest.epoch + 1
+        self.message = f"Running epoch {epoch}"
+        polled = time.monotonic()
+        step = self.options.faults.on_step
+        step("begin", epoch)
+        with self.governor.changing:
+            # All at once: maps, sites and what waits belong together
+            orders = self._orders(epoch, offers, ended, idle, flush)
+            steered = self.governor.record()
+        step("before-tasks", epoch)
+        try:
+            report = self._transport.run(orders)
+            fault = report.fault()
+            if fault:
+                raise STAGES.get(fault.kind, RunError)(fault.message)
+            self._lane_watch.check(orders, report)
+        except BaseException:
+            self.checkpoint.discard(orders)
+            raise
+        ran = time.monotonic()
+        step("before-commit", epoch)
+        shown = observed(orders, report)
+        with self.governor.changing:
+            self.governor.combine(shown)
+            combining = frozenset(self.governor.holdings.combining)
+            steered = replace(steered, pins=self.governor.pins, combining=combining)
+        self.checkpoint.commit(orders, report, offers, steered)
+        committed = time.monotonic()
+        step("after-commit", epoch)
+        self.checkpoint.publish()
+        step("after-publish", epoch)
+        for name, offer in offers.items():
+            self._readers[name].committed(offer.offset)
+        self.checkpoint.clear()
+        with self.governor.changing:
+            self.governor.allot(self.checkpoint.manifest)
+            self.governor.adapt(shown, self.checkpoint.manifest)
+            adaptation = self.governor.describe(self.checkpoint.manifest)
+        times = (self._began, began, polled, ran, committed, time.monotonic())
+        self._tell(orders, report, offers, times, adaptation)
+        self._began = began
+        self.busy = False
+
+    def _orders(
+        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool
+    ) -> Orders:
+        options, manifest = self.options, self.checkpoint.manifest
+        pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
+        streams, maps = self.plan.streams, self.governor.maps
+        lanes = lanes_of(streams, manifest.streams, maps, pieces)
+        waiting = self.governor.holding(epoch, ended or flush, manifest)
+        attempt = uuid.uuid4().hex[:8]
+        return Orders(
+            standing=self._standing,
+            epoch=epoch,
+            attempt=attempt,
+            sites=self.governor.sites,
+            maps=self.governor.maps,
+            shelves={name: record.shelf for name, record in manifest.subqueries.items()},
+            combine=frozenset(self.governor.holdings.combining),
+            newest={name: record.newest for name, record in manifest.streams.items()},
+            lane_times=lanes_reached(manifest.streams, offers),
+            watermarks=manifest.watermarks,
+            idle=idle,
+            ended=ended,
+            streams={
+                name: StreamOrders(
+                    options.on_bad[name],
+                    options.on_late[name],
+                    options.dead_letter,
+                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
+                )
+                for name in self.plan.streams
+            },
+            results=self.checkpoint.stagings(epoch, attempt),
+            pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
+            lanes=lanes,
+            grids=self.governor.grids,
+            hot=self.governor.condensed(epoch),
+            scattered={
+                name: tuple(record.scattered)
+                for name, record in manifest.exchanges.items()
+                if record.scattered
+            },
+            scattering=self.governor.scattering(waiting.holds),
+            holds=waiting.holds,
+            released=waiting.released,
+            held=waiting.held,
+            reached=self.checkpoint.reached(),
+            fetch=self.governor.fetches(manifest),
+            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
+        )
+
+    def _tell(
+        self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
+        times: tuple[float, ...], adaptation: dict[str, Any],
+    ) -> None:  # fmt: skip
+        manifest = self.checkpoint.manifest
+        told = describe_epoch(
+            manifest.run_id, self._run_id, self.options.name, orders, manifest, report, offers, times,
+            self.checkpoint.sinks, adaptation, self._transport.placement,
+        )  # fmt: skip
+        told["customMetrics"]["warnings"] += self.checkpoint.warnings
+        self.checkpoint.warnings = []
+        if self.options.evolution is not None and not self.progress:
+            told["customMetrics"]["evolution"] = self.options.evolution.described()
+        self.progress.append(told)

@@ -1,0 +1,100 @@
+"""What the tasks of an epoch are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from anabranch.engine.faults import SiteFaults
+from anabranch.plan.plan import Plan
+from anabranch.routing.grid import Grid, Scattered
+from anabranch.routing.holdback import Holds
+from anabranch.routing.lane_times import Idle
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
+from anabranch.sinks.staging import Staging
+from anabranch.sources.base import Piece
+from anabranch.state.manifest import HeldRef
+from anabranch.state.place import Place, place
+from anabranch.state.shelf import Shelf
+
+
+@dataclass(frozen=True)
+class StreamOrders:
+    """What a split does with input that is late or does not fit."""
+
+    bad: str
+    late: str
+    dead_letter: str | None
+    latest: int | None = None
+    """The latest time that a row may have."""
+
+
+@dataclass(frozen=True)
+class StandingOrders:
+    """The orders that stand for a whole run: workers get them once, and keep what they make of them."""
+
+    plan: Plan
+    root: str
+    """The checkpoint."""
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Everything a task of an epoch needs to know; the same for all tasks."""
+
+    standing: StandingOrders
+    epoch: int
+    attempt: str
+    """Names this try of the epoch: what an earlier try still writes is not mixed with it."""
+    sites: int
+    maps: Mapping[str, PartitionMap]
+    shelves: Mapping[str, Shelf]
+    """The state of each subquery."""
+    combine: frozenset[str]
+    newest: Mapping[str, int | None]
+    watermarks: Mapping[str, int | None]
+    idle: Idle
+    ended: bool
+    streams: Mapping[str, StreamOrders]
+    results: Mapping[str, Staging]
+    pieces: tuple[tuple[tuple[str, Piece], ...], ...]
+    """For each split task its pieces, with the stream of each."""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    """The cells of each exchange whose rows meet in a grid."""
+    scattered: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
+    """Slots of each exchange whose rows meet in cells."""
+    scattering: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
+    """Slots whose state goes to cells at the end of this epoch."""
+    hot: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    """Slots of each exchange with so many rows of few keys that senders sub-aggregate them."""
+    holds: Holds = field(default_factory=dict)
+    """The slots whose rows wait in this epoch."""
+    released: Holds = field(default_factory=dict)
+    """Those that waited before and are worked on again."""
+    held: tuple[HeldRef, ...] = ()
+    """Rows that waited and are let go."""
+    reached: Mapping[str, int | None] = field(default_factory=dict)
+    """How far the input of each exchange had come before this epoch."""
+    fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Files that a site should have at hand in the next epoch."""
+    faults: SiteFaults | None = None
+    """What is done to the sites on purpose."""
+    lanes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The slot of each lane, for streams that come partitioned as the plan wants them."""
+    lane_times: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
+    """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
+
+    @property
+    def plan(self) -> Plan:
+        return self.standing.plan
+
+    @property
+    def settings(self) -> Settings:
+        return self.standing.settings
+
+    @property
+    def place(self) -> Place:
+        """Where the state is."""
+        return place(self.standing.root, self.settings.private_files)
