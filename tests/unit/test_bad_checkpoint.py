@@ -18,8 +18,8 @@ import pytest
 from anabranch import Session, col, max_
 from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
-from anabranch.routing.holdback import Hold, Reach
 from anabranch.routing.lane_times import LaneTime
+from anabranch.routing.reach import Hold, Reach
 from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
 from anabranch.state.entry import Delta

@@ -31,8 +31,8 @@ from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid, Scattered
-from anabranch.routing.holdback import Holds
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import Holds
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
 

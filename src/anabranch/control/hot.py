@@ -14,9 +14,9 @@ from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import BY_TERMS
 from anabranch.routing.grid import Scattered, choose_grid
-from anabranch.routing.holdback import Holds
 from anabranch.routing.locator import MAX_SLOTS
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import Holds
 from anabranch.state.manifest import Manifest
 
 CONDENSED = 20

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anabranch.routing.holdback import Holds, Reach, slots_of, within
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.ranges import intersect
+from anabranch.routing.reach import Holds, Reach, slots_of, within
 from anabranch.state.manifest import HeldRef, Manifest
 
 

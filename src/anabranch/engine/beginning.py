@@ -7,13 +7,12 @@ from msgspec.structs import replace
 from anabranch.engine.carrying import carried
 from anabranch.engine.options import RunOptions
 from anabranch.engine.records import mapped
-from anabranch.engine.watermarks import inputs_reached
+from anabranch.engine.watermarks import reach_of_inputs
 from anabranch.errors import StateError
 from anabranch.plan.keeping import identified
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import IN_GRID
 from anabranch.routing.grid import choose_grid
-from anabranch.routing.holdback import Reach
 from anabranch.routing.partition_map import even_map, slots_for
 from anabranch.state.manifest import (
     ExchangeRecord,
@@ -56,7 +55,7 @@ def _complete(plan: Plan, options: RunOptions, manifest: Manifest) -> Manifest:
     # Those that the run has now: maps of more or fewer sites are brought to them later
     sites = manifest.sites
     partitions = options.sites * options.settings.partitions_per_site
-    reached = inputs_reached(plan, manifest.holds, manifest.watermarks)
+    reach = reach_of_inputs(plan, manifest.holds, manifest.watermarks)
     for name, subquery in plan.subqueries.items():
         if name not in manifest.subqueries:
             if manifest.epoch >= 0 and subquery.stateful:
@@ -74,7 +73,7 @@ def _complete(plan: Plan, options: RunOptions, manifest: Manifest) -> Manifest:
             **mapped(even_map(count, sites, slots)),
             grid=list(grid.bands) if grid else [],
         )
-        manifest.reach[subquery.exchange] = Reach(reached[subquery.exchange])
+        manifest.reach[subquery.exchange] = reach[subquery.exchange]
     return manifest
 
 

@@ -17,7 +17,7 @@ from anabranch.plan.exchange import Exchange
 from anabranch.plan.keeping import identified, placing, wanted
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.holdback import least
+from anabranch.routing.reach import least
 from anabranch.state.manifest import (
     ExchangeRecord,
     HeldRef,

@@ -13,10 +13,9 @@ from anabranch.engine.orders import Orders
 from anabranch.engine.outlets import Outlets
 from anabranch.engine.records import exchange_record, shelf_change, stream_records, subquery_record
 from anabranch.engine.report import EpochReport
-from anabranch.engine.watermarks import advance_watermarks, inputs_reached
+from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
 from anabranch.errors import RunError, StateError
 from anabranch.plan.plan import Plan
-from anabranch.routing.holdback import Reach
 from anabranch.routing.lane_times import NOBODY, Idle, Lane
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.sinks.base import Sink
@@ -78,10 +77,6 @@ class Checkpoint:
             for query in sorted(self.sinks.keys() - {*self.manifest.sinks})
             if rows.get(query)
         ]
-
-    def reached(self) -> dict[str, int | None]:
-        """How far the input of each exchange has come."""
-        return {name: self.manifest.reach[name].watermark for name in self.plan.exchanges}
 
     def recover(self) -> None:
         """Claims the checkpoint and finishes what a crash interrupted: results of the last epoch,
@@ -146,10 +141,10 @@ class Checkpoint:
         self._check_shared(orders, report)
         now, before = time.time(), self.manifest
         watermarks = advance_watermarks(orders, report.splits)
-        reached = inputs_reached(self.plan, orders.holds, watermarks)
+        reach = reach_of_inputs(self.plan, orders.holds, watermarks)
         shelves = {
             name: shelf_change(
-                before.subqueries[name], subquery, orders, report, reached[subquery.exchange]
+                before.subqueries[name], subquery, orders, report, reach[subquery.exchange]
             )
             for name, subquery in self.plan.subqueries.items()
         }
@@ -167,17 +162,14 @@ class Checkpoint:
                 name: exchange_record(name, before.exchanges[name], moved[name], orders, steered)
                 for name in self.plan.exchanges
             },
-            reach={
-                name: Reach(reached[name], orders.holds.get(name, ()))
-                for name in self.plan.exchanges
-            },
+            reach={name: reach[name] for name in self.plan.exchanges},
             subqueries={
                 name: subquery_record(
                     before.subqueries[name],
                     subquery,
                     orders,
                     report,
-                    reached[subquery.exchange],
+                    reach[subquery.exchange],
                     shelves[name],
                     steered,
                 )

@@ -28,6 +28,7 @@ from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import NOBODY, Idle
+from anabranch.routing.reach import Reach
 from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Source
 
 
@@ -262,10 +263,12 @@ class Loop:
                 if record.scattered
             },
             scattering=self.governor.scattering(waiting.holds),
-            holds=waiting.holds,
             released=waiting.released,
             held=waiting.held,
-            reached=self.checkpoint.reached(),
+            reach={
+                name: Reach(manifest.reach[name].watermark, waiting.holds.get(name, ()))
+                for name in self.plan.exchanges
+            },
             fetch=self.governor.fetches(manifest),
             faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
         )

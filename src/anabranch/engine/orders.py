@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from anabranch.engine.faults import SiteFaults
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid, Scattered
-from anabranch.routing.holdback import Holds
 from anabranch.routing.lane_times import Idle
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import Holds, Reach
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
@@ -69,14 +69,12 @@ class Orders:
     """Slots whose state goes to cells at the end of this epoch."""
     hot: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """Slots of each exchange with so many rows of few keys that senders sub-aggregate them."""
-    holds: Holds = field(default_factory=dict)
-    """The slots whose rows wait in this epoch."""
+    reach: Mapping[str, Reach] = field(default_factory=dict)
+    """How far the input of each exchange had come before this epoch, and the slots whose rows wait in it."""
     released: Holds = field(default_factory=dict)
     """Those that waited before and are worked on again."""
     held: tuple[HeldRef, ...] = ()
     """Rows that waited and are let go."""
-    reached: Mapping[str, int | None] = field(default_factory=dict)
-    """How far the input of each exchange had come before this epoch."""
     fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Files that a site should have at hand in the next epoch."""
     faults: SiteFaults | None = None
@@ -85,6 +83,11 @@ class Orders:
     """The slot of each lane, for streams that come partitioned as the plan wants them."""
     lane_times: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
     """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
+
+    @property
+    def holds(self) -> Holds:
+        """The slots of each exchange whose rows wait in this epoch."""
+        return {name: reach.behind for name, reach in self.reach.items() if reach.behind}
 
     @property
     def plan(self) -> Plan:

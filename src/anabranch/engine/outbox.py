@@ -27,8 +27,8 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
-from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.locator import in_turn, slot_of_locator
+from anabranch.routing.reach import slots_of, within
 from anabranch.routing.sorting import distinct
 from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
@@ -153,7 +153,7 @@ class Outbox:
     def _hold_back(self, inlet: Inlet, frame: Frame) -> Frame:
         """The rows that flow; those that are to wait are written beside the state."""
         exchange = exchange_of(self.orders, inlet)
-        holds = self.orders.holds.get(exchange)
+        holds = self.orders.reach[exchange].behind
         if not holds:
             return frame
         waits = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots_of(holds))

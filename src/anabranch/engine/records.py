@@ -14,9 +14,9 @@ from anabranch.engine.report import EpochReport
 from anabranch.engine.watermarks import lane_times, newest_times
 from anabranch.plan.keeping import identified
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.holdback import least
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import Reach, least
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import ExchangeRecord, StreamRecord, SubqueryRecord
 from anabranch.state.segment import NEVER
@@ -79,22 +79,20 @@ def exchange_record(
 
 def shelf_change(
     before: SubqueryRecord, subquery: Subquery, orders: Orders, report: EpochReport,
-    reached: int | None,
+    reach: Reach,
 ) -> ShelfChange:  # fmt: skip
     """What the epoch does to the state of a subquery."""
     done = report.of_subquery(subquery.name)
-    watermark = subquery.watermark(reached)
-    waiting = [subquery.watermark(h.watermark) for h in orders.holds.get(subquery.exchange, ())]
     return before.shelf.change(
         [ref for part in done for ref in part.segments],
         [masked for part in done for masked in part.masked],
-        NEVER if orders.ended else least([watermark, *waiting]),
+        NEVER if orders.ended else least([*map(subquery.watermark, reach.watermarks)]),
     )
 
 
 def subquery_record(
     before: SubqueryRecord, subquery: Subquery, orders: Orders, report: EpochReport,
-    reached: int | None, change: ShelfChange, steered: Steered,
+    reach: Reach, change: ShelfChange, steered: Steered,
 ) -> SubqueryRecord:  # fmt: skip
     """What a subquery remembers, and what it has done."""
     done = report.of_subquery(subquery.name)
@@ -102,7 +100,7 @@ def subquery_record(
         exchange=subquery.exchange,
         **identified(subquery),
         shelf=before.shelf.after(change),
-        watermark=subquery.watermark(reached),
+        watermark=subquery.watermark(reach.watermark),
         combine=subquery.name in steered.combining,
         rows_in=before.rows_in + sum(part.rows_in for part in done),
         rows_out=before.rows_out + sum(part.rows_out for part in done),

@@ -66,7 +66,7 @@ def share(
 ) -> tuple[Inlet, pl.DataFrame] | None:
     """One copy of the rows for those readers for whom that takes the fewest bytes; None if it takes more."""
     common = orders.plan.common[number]
-    if orders.holds.get(common.exchange) or orders.scattered.get(common.exchange):
+    if orders.reach[common.exchange].behind or orders.scattered.get(common.exchange):
         return None
     hot = orders.hot.get(common.exchange)
     widths = {name: rows[name].estimated_size() / max(1, rows.height) for name in rows.columns}

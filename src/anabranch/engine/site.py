@@ -27,14 +27,14 @@ from anabranch.engine.report import (
     masked_as_plain,
 )
 from anabranch.engine.sharing import Copies
-from anabranch.engine.watermarks import advance_watermarks, inputs_reached
+from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
-from anabranch.routing.holdback import slots_of, within
 from anabranch.routing.locator import slot_of_locator
-from anabranch.routing.ranges import intersect, subtract
+from anabranch.routing.ranges import intersect
+from anabranch.routing.reach import Reach, within
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR, Ranges
 
@@ -68,7 +68,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
     watermarks = words[0].watermarks or advance_watermarks(orders, splits)
-    reached = inputs_reached(orders.plan, orders.holds, watermarks)
+    reach = reach_of_inputs(orders.plan, orders.holds, watermarks)
     outbox = Outbox(orders, level)
     if fault is None:
         try:
@@ -85,7 +85,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
                 with explained(f"Subquery '{subquery.name}'"):
-                    _advance(orders, subquery, site, received, reached, report, outbox)
+                    _advance(orders, subquery, site, received, reach, report, outbox)
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed
             report.held = outbox.held
@@ -143,14 +143,14 @@ def _words(
 
 def _advance(
     orders: Orders, subquery: Subquery, site: int, received: list[list[Frame]],
-    reached: dict[str, int | None], report: SiteReport, outbox: Outbox,
+    reach: dict[str, Reach], report: SiteReport, outbox: Outbox,
 ) -> None:  # fmt: skip
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
     frames = [_gathered(subquery, part) for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
-    after = subquery.watermark(reached[subquery.exchange])
-    reaches = list(_by_reach(orders, subquery.exchange, site))
+    after = subquery.watermark(reach[subquery.exchange].watermark)
+    reaches = list(_flowing(orders, subquery.exchange, site))
     for number, (slots, before) in enumerate(reaches):
         own = frames if len(reaches) == 1 else [_cut(frame, slots) for frame in frames]
         near = orders.shelves[subquery.name].within(slots)
@@ -175,21 +175,10 @@ def _gathered(subquery: Subquery, received: list[Frame]) -> Frame | None:
     return concat([k if operator.is_combined(k) else narrow(operator.combine(k)) for k in kinds])
 
 
-def _by_reach(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
-    """The slots of a site that are worked on in this epoch, by the watermark they had reached before.
-
-    Nearly always one. Slots whose rows waited had come less far than the others.
-    """
-    holds, released = orders.holds.get(exchange, ()), orders.released.get(exchange, ())
+def _flowing(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
+    """The slots of a site that are worked on in this epoch, by the watermark they had reached before."""
     owned = orders.maps[exchange].owned_by(site)
-    yield subtract(owned, slots_of([*holds, *released])), orders.reached[exchange]
-    behind: dict[int | None, Ranges] = {}
-    for hold in released:
-        behind.setdefault(hold.watermark, []).append((hold.first, hold.end))
-    for watermark, ranges in behind.items():
-        slots = intersect(owned, sorted(ranges))
-        if slots:
-            yield slots, watermark
+    return orders.reach[exchange].flowing(owned, orders.released.get(exchange, ()))
 
 
 def _cut(frame: Frame | None, slots: Ranges) -> Frame | None:

@@ -8,8 +8,8 @@ from anabranch.engine.orders import Orders
 from anabranch.engine.report import SplitReport
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
-from anabranch.routing.holdback import Holds, least
 from anabranch.routing.lane_times import come_together
+from anabranch.routing.reach import Holds, Reach, least
 
 
 def newest_times(
@@ -88,25 +88,22 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
     return advanced
 
 
-def inputs_reached(
+def reach_of_inputs(
     plan: Plan, holds: Holds, watermarks: Mapping[str, int | None]
-) -> dict[str, int | None]:
-    """How far the input of each exchange has come, given the watermarks of the streams.
+) -> dict[str, Reach]:
+    """How far the input of each exchange has come, given what waits and the watermarks of the streams.
 
     Where rows wait further up, everything behind them waits for what they will bring.
     """
-    reached: dict[str, int | None] = {}
-    behind: dict[str, int | None] = {}
+    reach: dict[str, Reach] = {}
     # Each comes after those it reads
     for subquery in sorted(plan.subqueries.values(), key=lambda part: part.level):
         above = [watermarks[subquery.component]]
-        if subquery.exchange in reached:
-            above.append(reached[subquery.exchange])
+        if subquery.exchange in reach:
+            above.append(reach[subquery.exchange].watermark)
         for path in subquery.paths:
             origin = plan.subqueries.get(path.origin)
             if origin is not None and origin.exchange != subquery.exchange:
-                above.append(behind[origin.exchange])
-        reached[subquery.exchange] = least(above)
-        waiting = [hold.watermark for hold in holds.get(subquery.exchange, ())]
-        behind[subquery.exchange] = least([reached[subquery.exchange], *waiting])
-    return reached
+                above.append(reach[origin.exchange].least)
+        reach[subquery.exchange] = Reach(least(above), holds.get(subquery.exchange, ()))
+    return reach

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from anabranch.amount import in_bytes, several
 from anabranch.observe.commands import AsJson, Commands
-from anabranch.routing.holdback import Reach
+from anabranch.routing.reach import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.savepoint import BadFile, chosen, copy, kept, verify

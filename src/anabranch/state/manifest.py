@@ -12,9 +12,9 @@ import msgspec
 
 from anabranch.errors import StateError
 from anabranch.routing.grid import Scattered
-from anabranch.routing.holdback import Hold, Reach
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import Hold, Reach
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 

@@ -138,7 +138,7 @@ def _without_rows_let_go(right: Wrong) -> Wrong:
 def _as_if_never_held(right: Wrong) -> Wrong:
     def uniform(orders: Orders, exchange: str, number: int) -> Iterator[Any]:
         for slots, _ in right(orders, exchange, number):
-            yield slots, orders.reached[exchange]
+            yield slots, orders.reach[exchange].watermark
 
     return uniform
 
@@ -256,7 +256,7 @@ BUGS = (
     Bug("waiting-rows-lost", "rows that waited are not taken in again",
         ((Governor, "holding"),), _without_rows_let_go),
     Bug("waiting-rows-late", "slots that waited go on from the watermark of the others",
-        ((site, "_by_reach"),), _as_if_never_held),
+        ((site, "_flowing"),), _as_if_never_held),
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((SiteState, "compact"),), _one_segment_less),
     Bug("mask-not-applied", "segments that were merged into others go on counting",

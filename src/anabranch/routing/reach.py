@@ -1,14 +1,15 @@
-"""Flux's transient skew buffer (F2): rows of slow or paused partitions wait before the exchange.
+"""Reach: how far the slots of an exchange have come, and what they still owe because their rows wait.
 
-All other rows flow. A hold keeps the rows of a range of slots in the order in which they came, and with them
-the watermark that these slots had reached: what waits is not late when it is let go. Where the rows wait is
-the engine's matter; here is which, and up to how many bytes.
+Flux's transient skew buffer (F2) lets rows of slow or paused partitions wait before the exchange; all others
+flow. A hold keeps the rows of a range of slots in the order in which they came, and with them the watermark
+that these slots had reached: what waits is not late when it is let go. Where the rows wait is the engine's
+matter; here is which.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -36,9 +37,30 @@ class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The slots whose rows wait, in order: they have come less far."""
 
     @property
+    def watermarks(self) -> list[int | None]:
+        """All that its slots have reached."""
+        return [self.watermark, *(hold.watermark for hold in self.behind)]
+
+    @property
     def least(self) -> int | None:
         """How far all of it has come: what reads it can count on no more."""
-        return least([self.watermark, *(hold.watermark for hold in self.behind)])
+        return least(self.watermarks)
+
+    def flowing(
+        self, owned: Sequence[tuple[int, int]], released: Sequence[Hold]
+    ) -> Iterator[tuple[list[tuple[int, int]], int | None]]:
+        """The slots, of those that are owned, whose rows flow now, by the watermark they had reached.
+
+        Nearly always one. Slots whose rows waited and are released had come less far than the others.
+        """
+        yield subtract(owned, slots_of([*self.behind, *released])), self.watermark
+        late: dict[int | None, list[tuple[int, int]]] = {}
+        for hold in released:
+            late.setdefault(hold.watermark, []).append((hold.first, hold.end))
+        for watermark, ranges in late.items():
+            slots = intersect(owned, sorted(ranges))
+            if slots:
+                yield slots, watermark
 
     def renewed(
         self, wanted: Sequence[tuple[int, int]], epoch: int

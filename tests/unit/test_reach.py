@@ -18,8 +18,8 @@ from anabranch.adapt.view import Partitions, Sites, View
 from anabranch.control.skew_buffer import SkewBuffer
 from anabranch.engine.faults import Burden
 from anabranch.errors import RunError, SettingsError
-from anabranch.routing.holdback import Hold, renew, within
 from anabranch.routing.partition_map import even_map
+from anabranch.routing.reach import Hold, renew, within
 from anabranch.settings import Settings
 
 ROWS = 24_000
