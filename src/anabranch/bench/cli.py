@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -56,6 +58,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.
 Quick = Annotated[
     bool, typer.Option("--quick", help="A tenth of the data, each run once: to see that it works.")
 ]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        "--against",
+        exists=True,
+        help="The folder above the package of another version, to measure in turn.",
+    ),
+]
 Save = Annotated[
     Path | None, typer.Option("--save", help="Also write <benchmark>.json into this folder.")
 ]
@@ -74,9 +84,14 @@ def state_growth(as_json: AsJson = False, quick: Quick = False, save: Save = Non
 
 
 @app.command()
-def latency(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+def latency(
+    as_json: AsJson = False, quick: Quick = False, save: Save = None, against: Against = None
+) -> None:
     """Time of epochs of 1,000 rows against Spark's (about 4 minutes)."""
-    _finish(_measure(["latency"], quick, save), as_json)
+    measured = BENCHMARKS["latency"]
+    if against is not None:
+        measured = functools.partial(run_latency, against=str(against.absolute()))
+    _finish(_measure(["latency"], quick, save, {"latency": measured}), as_json)
 
 
 @app.command()
@@ -145,14 +160,17 @@ def all_(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> No
     _finish(_measure(list(BENCHMARKS), quick, save), as_json)
 
 
-def _measure(names: list[str], quick: bool, save: Path | None) -> list[Result]:
+def _measure(
+    names: list[str], quick: bool, save: Path | None,
+    benchmarks: Mapping[str, Benchmark] = MappingProxyType(BENCHMARKS),
+) -> list[Result]:  # fmt: skip
     # As with Ctrl-C: the worker under way is ended, the scratch folder removed
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     results = []
     for name in names:
         try:
             with live(name) as steps:
-                result = BENCHMARKS[name](quick, steps)
+                result = benchmarks[name](quick, steps)
         except AnabranchError as error:
             Console(stderr=True).print(f"[red]{name}:[/] {error}", highlight=False)
             raise typer.Exit(2) from error

@@ -6,6 +6,7 @@ so that its memory can be told apart.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -31,13 +32,16 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     """Seconds of a window, or how far apart rows that meet may be."""
     streams: tuple[str, ...] = ()
     """The streams to join, folders in `data`; none for the aggregate."""
+    source: str = ""
+    """The package of another version, to be measured instead of this one: the folder above `anabranch/`."""
     dataframe: bool = False
     """Read through `spark.readStream.parquet` instead of by our own tasks."""
     cores: int = 2
 
     def __str__(self) -> str:
         how = " through a DataFrame" if self.dataframe else ""
-        return f"Anabranch{how}, {_files(self.files)} an epoch"
+        version = f" of {self.source}" if self.source else ""
+        return f"Anabranch{version}{how}, {_files(self.files)} an epoch"
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_field="side"):
@@ -129,10 +133,12 @@ def run_job(job: Job) -> JobOutcome:
     scratch = Path(job.scratch)
     scratch.mkdir(parents=True)
     before, began = load(), time.monotonic()
+    other = job.source if isinstance(job, Ours) else ""
+    environment = {**os.environ, "PYTHONPATH": other} if other else None
     with tempfile.TemporaryFile("w+") as noise:
         process = subprocess.Popen(
             [sys.executable, "-m", "anabranch.bench.worker", msgspec.json.encode(job).decode()],
-            stdout=subprocess.PIPE, stderr=noise, text=True,
+            stdout=subprocess.PIPE, stderr=noise, text=True, env=environment,
         )  # fmt: skip
         watch = MemoryWatch(process.pid)
         watch.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -22,18 +23,23 @@ LEFT_OUT = 5
 """Epochs at the start that do not count: the JVM compiles, workers start."""
 REPEATS = 3
 CANDIDATES = (("default", 2), ("RocksDB", 2), ("default", 8), ("RocksDB", 8))
+BEFORE = 0.8
+"""What an epoch of this version should take at most of one before it."""
 NOTES = (
     f"Each run leaves out its first {LEFT_OUT} epochs, Spark's also its last, which has no rows.",
     "Spark's is the best of its candidates by median.",
 )
 
 
-def run_latency(quick: bool, steps: Steps) -> Result:
-    """Times small epochs on both sides; with `quick`, each run once and one candidate for Spark."""
+def run_latency(quick: bool, steps: Steps, against: str = "") -> Result:
+    """Times small epochs on both sides; with `quick`, each run once and one candidate for Spark.
+
+    With `against`, the package of another version of ours is measured in turn with this one.
+    """
     repeats = 1 if quick else REPEATS
     files = LEFT_OUT + 5 if quick else FILES
     candidates = CANDIDATES[:1] if quick else CANDIDATES
-    steps.expect(2 * repeats + len(candidates))
+    steps.expect((3 if against else 2) * repeats + len(candidates))
     before = load()
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         steps.begin(f"Writing {files} files")
@@ -50,7 +56,9 @@ def run_latency(quick: bool, steps: Steps) -> Result:
         def place() -> str:
             return f"{scratch}/run-{len(runs)}"
 
-        ours = [run(Ours(data=data, scratch=place()))]
+        ours, other = [run(Ours(data=data, scratch=place()))], []
+        if against:
+            other.append(run(Ours(data=data, scratch=place(), source=against)))
         tried = [
             run(Reference(data=data, scratch=place(), store=store, partitions=partitions))
             for store, partitions in candidates
@@ -61,8 +69,17 @@ def run_latency(quick: bool, steps: Steps) -> Result:
         # The sides take turns, so that a slow minute of the machine meets both
         for _ in range(repeats - 1):
             ours.append(run(Ours(data=data, scratch=place())))
+            if against:
+                other.append(run(Ours(data=data, scratch=place(), source=against)))
             spark.append(run(msgspec.structs.replace(best.job, scratch=place())))
-    return _result(ours, spark, runs, quick, before)
+    result = _result(ours, spark, runs, quick, before)
+    if not other:
+        return result
+    times = _times(other)
+    ratio = round(result.figures["median_ms"] / times["median_ms"], 3)
+    figures = {"ratio_before": ratio, "before_median_ms": times["median_ms"], "before": times}
+    bars = (*result.bars, Bar("ratio_before", ratio, "<=", BEFORE))
+    return replace(result, figures=result.figures | figures, bars=bars)
 
 
 def epoch_times(outcome: JobOutcome) -> list[float]:
