@@ -16,6 +16,8 @@ import polars as pl
 import pytest
 
 from anabranch import Query, Session, col, count, sum_
+from anabranch.control.governor import Governor
+from anabranch.engine.loop import Loop
 from anabranch.engine.orders import Orders
 from anabranch.engine.run import Run
 from anabranch.errors import PlanningError, RunError, SettingsError
@@ -383,27 +385,33 @@ def test_an_epoch_has_a_map_for_its_own_sites(
 ) -> None:
     """Whoever changes the number of sites while an epoch is being prepared waits for it."""
     made: list[Orders] = []
-    whole, read = Run._orders, Run.sites.fget
-    assert read
+    runs: list[Run] = []
+    whole, start = Loop._orders, Run.start
     preparing, others = threading.Event(), []
 
-    def slowly(run: Run) -> int:
-        found = read(run)
+    def slowly(governor: Governor) -> int:
+        found: int = vars(governor)["sites"]
         if preparing.is_set():
             preparing.clear()
-            others.append(threading.Thread(target=run.set_sites, args=(6,)))
+            others.append(threading.Thread(target=runs[0].set_sites, args=(6,)))
             others[0].start()
             others[0].join(0.3)
         return found
 
-    def prepare(run: Run, epoch: int, *rest: Any) -> Orders:
+    def prepare(loop: Loop, epoch: int, *rest: Any) -> Orders:
         if epoch == 2:
             preparing.set()
-        made.append(whole(run, epoch, *rest))
+        made.append(whole(loop, epoch, *rest))
         return made[-1]
 
-    monkeypatch.setattr(Run, "sites", property(slowly))
-    monkeypatch.setattr(Run, "_orders", prepare)
+    def started(run: Run) -> Run:
+        runs.append(run)
+        return start(run)
+
+    keep = lambda governor, sites: vars(governor).update(sites=sites)  # noqa: E731
+    monkeypatch.setattr(Governor, "sites", property(slowly, keep), raising=False)
+    monkeypatch.setattr(Loop, "_orders", prepare)
+    monkeypatch.setattr(Run, "start", started)
     trialled.run(at_end="close")
     others[0].join()
     assert made[-1].sites == 6

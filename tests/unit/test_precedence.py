@@ -77,7 +77,7 @@ def test_written_parentheses_decide() -> None:
     "text",
     [
         "i = o", "s = o", "o = TRUE = o", "s = tm", "s = y", "o = 'true'", "i < o", "f IS DISTINCT FROM o",
-        "d = '2024-01-01'", "COALESCE(i, s)", "CASE WHEN o THEN s ELSE i END", "GREATEST(s, y)", "o + o",
+        "d = i", "COALESCE(i, s)", "CASE WHEN o THEN s ELSE i END", "GREATEST(s, y)", "o + o",
         "s + s", "o * i", "tm - tm", "SQRT(o)",
     ],
 )  # fmt: skip
