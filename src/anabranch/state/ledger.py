@@ -14,6 +14,7 @@ there is to read about as long as two of them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import uuid
@@ -96,10 +97,9 @@ class Ledger:
                 f"Cannot write '{self._place}/{name}': {error.strerror or error}. {otherwise}; free "
                 "space or mend the folder and start again."
             ) from error
-        # The number may have been free again because others have gone far beyond it and cleared it away
         if not first or self._names()[-1] != name:
             if first:
-                self._place.remove(name)
+                self._take_back(serial)
             raise self._lost()
         self._last = after
         self._dropped[serial] = _dropped(before, after, shelves) if before else set()
@@ -110,6 +110,16 @@ class Ledger:
             self._delta_bytes = 0
         else:
             self._delta_bytes += max(len(data), -(-self._whole_bytes // MOST_DELTAS))
+
+    def _take_back(self, serial: int) -> None:
+        """Removes an entry of this run whose number was free only because it had been cleared away.
+
+        If another run has claimed the checkpoint just after it was put, that run builds on it: it stays.
+        """
+        with contextlib.suppress(StateError):
+            newest = read_newest(self._place)
+            if newest is not None and serial < newest.oldest:
+                self._place.remove(entry_name(serial))
 
     def leads(self) -> bool:
         """Whether the newest entry is the one that this run stands on."""
@@ -129,8 +139,9 @@ class Ledger:
             holder = "a process that cannot be told"
         return StateError(
             f"Another run has taken over the checkpoint '{self._place}': {holder}. This one "
-            f"(process {self._holder}) stops: what it had under way is not counted, and it has deleted "
-            "nothing. Only one run at a time can use a checkpoint; leave the file 'lock' in it alone."
+            f"(process {self._holder}) stops: what it had under way counts only if that one has seen it, and "
+            "it has deleted nothing. Only one run at a time can use a checkpoint; leave the file 'lock' in "
+            "it alone."
         )
 
     def clear(self) -> int:

@@ -5,7 +5,9 @@ A whole manifest stands for itself; a difference for what it makes of the one be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from anabranch.errors import StateError
 from anabranch.state.entry import Delta, Entry, applied, decode
@@ -15,6 +17,7 @@ from anabranch.state.place import Place
 from anabranch.state.validity import refuse_impossible
 
 FOLDER, SUFFIX = "manifests", ".json"
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,46 @@ class Read:
 
 def read_line(place: Place) -> list[Read]:
     """All entries of a checkpoint, oldest first; a run may be writing on in the meantime."""
-    names: list[str] = []
-    while (found := entry_names(place)) != names:
-        names = found
+    return _at_rest(place, _line) or []
+
+
+def read_newest(place: Place) -> Manifest | None:
+    """The newest manifest of a checkpoint; a run may be writing on in the meantime."""
+    newest = _at_rest(place, _newest)
+    if isinstance(newest, StateError):
+        raise newest
+    return newest
+
+
+def _at_rest(place: Place, read: Callable[[Place, list[str]], Result]) -> Result | None:
+    """What is read of the entries there are, if the newest is the same one before and after; or again.
+
+    As long as it is the newest, what it builds on is not cleared away. Afterwards it may be, and a run that
+    has slept may put an entry of its own under a number that was cleared away, for a moment.
+    """
+    names = entry_names(place)
+    while names:
+        result = read(place, names)
+        now = entry_names(place)
+        if now[-1:] == names[-1:]:
+            return result
+        names = now
+    return None
+
+
+def _line(place: Place, names: list[str]) -> list[Read]:
+    entries, gone = [], ""
+    for name in names:
         try:
-            return _followed(place, [(name, _entry(place, name)) for name in names])
+            entries.append((name, _entry(place, name)))
         except FileNotFoundError:
-            continue  # cleared away by the run since it was listed
-    return [Read(name, _unopened(f"{place}/{name}")) for name in names[-1:]]
+            # Cleared away since it was listed, and what is before it with it
+            entries, gone = [], name
+    line = _followed(place, entries)
+    newest = line[-1].manifest if line else None
+    if gone and not (isinstance(newest, Manifest) and gone < entry_name(newest.oldest)):
+        return [Read(gone, _unopened(f"{place}/{gone}"))]
+    return line
 
 
 def _followed(place: Place, entries: list[tuple[str, Entry | StateError]]) -> list[Read]:
@@ -67,38 +102,26 @@ def _followed(place: Place, entries: list[tuple[str, Entry | StateError]]) -> li
     return line
 
 
-def read_newest(place: Place) -> Manifest | None:
-    """The newest manifest of a checkpoint; a run may be writing on in the meantime."""
-    names: list[str] = []
-    while (found := entry_names(place)) != names:
-        names = found
-        try:
-            return _newest(place, names)
-        except FileNotFoundError:
-            continue  # cleared away by the run since it was listed: there is a newer one
-    if names:
-        raise _unopened(f"{place}/{names[-1]}")
-    return None
-
-
-def _newest(place: Place, names: list[str]) -> Manifest | None:
+def _newest(place: Place, names: list[str]) -> Manifest | StateError:
     changes: list[tuple[str, Delta]] = []
     for name in reversed(names):
-        entry = _entry(place, name)
-        if isinstance(entry, StateError):
-            raise entry
-        if isinstance(entry, Delta):
-            changes.append((name, entry))
-            continue
-        for later, change in reversed(changes):
-            entry = _next(entry, change, f"{place}/{later}")
+        try:
+            entry = _entry(place, name)
+            if isinstance(entry, Delta):
+                changes.append((name, entry))
+                continue
+            for later, change in reversed(changes):
+                if isinstance(entry, Manifest):
+                    entry = _next(entry, change, f"{place}/{later}")
+        except FileNotFoundError:
+            return _unopened(f"{place}/{name}")
+        except StateError as error:
+            return error
         return entry
-    if changes:
-        raise StateError(
-            f"The manifest '{place}/{changes[0][0]}' only says what has changed since others that are not "
-            "there. Restore them from a copy, or start with a new checkpoint folder."
-        )
-    return None
+    return StateError(
+        f"The manifest '{place}/{changes[0][0]}' only says what has changed since others that are not "
+        "there. Restore them from a copy, or start with a new checkpoint folder."
+    )
 
 
 def _next(before: Manifest, change: Delta, where: str) -> Manifest:

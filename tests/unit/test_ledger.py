@@ -1,0 +1,116 @@
+"""The line of manifests while two drivers and a reader are at it: moments that exploring has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from anabranch.errors import StateError
+from anabranch.state.entry import encode
+from anabranch.state.ledger import Ledger
+from anabranch.state.line import entry_name, read_line, read_newest
+from anabranch.state.manifest import ExchangeRecord, Manifest
+from anabranch.state.place import Place
+
+FIRST = Manifest(
+    run_id="run", epoch=-1, sites=1, committed_at=0.0, identity={}, streams={}, watermarks={},
+    exchanges={"sums": ExchangeRecord(sites=[0])}, subqueries={},
+)  # fmt: skip
+
+
+def ledger_on(place: Place, keep: int = 2) -> Ledger:
+    ledger = Ledger(place, fsync=False, keep=keep)
+    ledger.latest()
+    return ledger
+
+
+def commit(ledger: Ledger, epoch: int) -> None:
+    ledger.commit(msgspec.structs.replace(FIRST, epoch=epoch), {})
+
+
+def once(patch: pytest.MonkeyPatch, name: str, before: Callable[[], None], skip: int = 0) -> None:
+    """Has something happen just before one call of a place."""
+    right, left = getattr(Place, name), [skip]
+
+    def late(self: Place, *arguments: object) -> object:
+        left[0] -= 1
+        if left[0] == -1:
+            before()
+        return right(self, *arguments)
+
+    patch.setattr(Place, name, late)
+
+
+def test_an_entry_stays_if_another_run_has_built_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path)
+    first = ledger_on(place)
+    first.claim(FIRST)
+
+    def take_over() -> None:
+        second = ledger_on(place)
+        second.claim(msgspec.structs.replace(FIRST, epoch=0))
+
+    # Between the put of the first run and its look at the line
+    once(monkeypatch, "names", take_over)
+    with pytest.raises(StateError, match="Another run has taken over"):
+        commit(first, 0)
+    kept = [entry.manifest for entry in read_line(place)]
+    assert [one.serial for one in kept if isinstance(one, Manifest)] == [0, 1, 2]
+    assert read_newest(place).oldest == 1
+
+
+def test_an_entry_whose_number_was_cleared_away_is_taken_back(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    sleeper = ledger_on(place, keep=1)
+    sleeper.claim(FIRST)
+    other = ledger_on(place, keep=1)
+    other.claim(FIRST)
+    for epoch in range(3):
+        commit(other, epoch)
+        other.clear()
+    before = place.names("manifests", ".json")
+    assert entry_name(1) not in before
+    with pytest.raises(StateError, match="Another run has taken over"):
+        commit(sleeper, 0)
+    assert place.names("manifests", ".json") == before
+
+
+@pytest.mark.parametrize("read", [read_newest, read_line])
+def test_a_reader_is_not_misled_by_an_entry_whose_number_was_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Place], object]
+) -> None:
+    place = Place(tmp_path)
+    sleeper = ledger_on(place, keep=1)
+    sleeper.claim(FIRST)
+    other = ledger_on(place, keep=1)
+    other.claim(FIRST)
+    other.clear()
+
+    def go_on_and_wake() -> None:
+        commit(other, 0)
+        other.clear()
+        # The sleeper has put its entry, and has not looked at the line yet
+        late = msgspec.structs.replace(FIRST, serial=1, token="sleeper")
+        place.put(entry_name(1), encode(late), False)
+
+    once(monkeypatch, "read", go_on_and_wake)
+    found = read(place)
+    newest = found[-1].manifest if isinstance(found, list) else found
+    assert isinstance(newest, Manifest), newest
+    assert newest.serial == 2
+
+
+def test_an_entry_that_is_listed_and_cannot_be_opened_is_named(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    ledger_on(place).claim(FIRST)
+    (tmp_path / entry_name(1)).symlink_to(tmp_path / "gone")
+    with pytest.raises(StateError, match="is listed but cannot be opened"):
+        read_newest(place)
+    (entry,) = read_line(place)
+    assert isinstance(entry.manifest, StateError)
+    assert "000000000001.json' is listed but cannot be opened" in str(entry.manifest)
