@@ -40,6 +40,7 @@ InProcess = Annotated[
     bool, typer.Option("--in-process", help="Without Spark, for trying things out.")
 ]
 Ui = Annotated[bool, typer.Option("--ui", help="Open Spark's web pages while the run lasts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
 SpecFile = Annotated[
     Path,
     typer.Argument(metavar="FILE", help="SQL (.sql) or YAML (.yml): streams, queries, sinks."),
@@ -220,15 +221,24 @@ def chaos(
     planted: Annotated[
         str | None, typer.Option(help="Plant a bug, or 'all' in turn: which seed catches it?")
     ] = None,
+    exhaustive: Annotated[
+        bool, typer.Option("--exhaustive", help="Ledger and moves in every order of events.")
+    ] = False,
+    depth: Annotated[int | None, typer.Option(min=1, help="Steps of --exhaustive.")] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
+    quiet: Quiet = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Random queries, moves, slow sites and crashes: results must be DuckDB's (about 2 minutes)."""
     # For tests only: --help should not wait for it
-    from anabranch.testing.cli import show_chaos, show_planted
+    from anabranch.testing.cli import show_chaos, show_exploration, show_planted
 
-    good = show_planted(planted, as_json) if planted else show_chaos(seeds, jobs, as_json, quiet)
+    if exhaustive or depth is not None:
+        good = show_exploration(exhaustive, depth, as_json, quiet)
+    elif planted:
+        good = show_planted(planted, as_json)
+    else:
+        good = show_chaos(seeds, jobs, as_json, quiet)
     if not good:
         raise typer.Exit(1)
 
@@ -245,7 +255,7 @@ def fuzz(
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")] = False,
+    quiet: Quiet = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Random SQL over random files, cuts and restarts: results must be DuckDB's (about a minute).

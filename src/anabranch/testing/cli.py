@@ -11,6 +11,8 @@ from anabranch.errors import SettingsError
 from anabranch.observe.steps import live
 from anabranch.testing.bugs import BUGS
 from anabranch.testing.chaos import SeedReport, read_seeds, run_seeds
+from anabranch.testing.explore.bugs import BUGS as EXPLORED_BUGS
+from anabranch.testing.explore.suite import MODELS, explore_all
 from anabranch.testing.planted import find_bug, hunt
 
 
@@ -58,6 +60,26 @@ def show_planted(name: str, as_json: bool) -> bool:
         plain = [catch.plain() for catch in catches]
         print(json.dumps({"caught": caught, "missed": missed, "planted": plain}))
     return caught == len(catches)
+
+
+def show_exploration(asked: bool, depth: int | None, as_json: bool, quiet: bool) -> bool:
+    """Explores the ledger and the protocols and prints what was found; whether all is as it must be."""
+    if not asked:
+        raise SettingsError("--depth says how deep --exhaustive goes: give both, or neither.")
+    with live("exploring", quiet) as steps:
+
+        def tell(name: str, states: int, deep: int) -> None:
+            if not states:
+                steps.begin(name)
+            else:
+                steps.listener(
+                    f"{name}: {states:,} states, {deep} steps deep", steps.done, steps.total
+                )
+
+        steps.expect(len(MODELS) + len(EXPLORED_BUGS))
+        exploration = explore_all(depth=depth, tell=tell)
+    print(json.dumps(exploration.plain()) if as_json else exploration.text())
+    return exploration.good
 
 
 def _require_oracle() -> None:

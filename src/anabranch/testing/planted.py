@@ -11,7 +11,7 @@ A tester that has never caught anything says nothing. `anabranch chaos --planted
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,14 @@ SEEDS = range(50)
 """A bug that none of these finds is not caught."""
 
 
+def planted(name: str) -> AbstractContextManager[Bug]:
+    """The product with the bug of this name in it, for as long as the block lasts."""
+    return planting(find_bug(name))
+
+
 @contextmanager
-def planted(name: str) -> Iterator[Bug]:
-    """The product with one of the bugs in it, for as long as the block lasts; in this process alone."""
-    bug = find_bug(name)
+def planting(bug: Bug) -> Iterator[Bug]:
+    """The product with a bug in it, for as long as the block lasts; in this process alone."""
     right = [(owner, attribute, vars(owner)[attribute]) for owner, attribute in bug.places]
     for owner, attribute, function in right:
         setattr(owner, attribute, bug.wrong(function))

@@ -1,0 +1,78 @@
+"""Bugs that exploring must find: each is a wrong function in the ledger, the protocols or the place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from anabranch.adapt.protocols.moving import MoveProtocol
+from anabranch.control import governor
+from anabranch.routing.reach import Hold, Reach
+from anabranch.state.ledger import Ledger
+from anabranch.testing.bugs import Bug, Wrong
+from anabranch.testing.explore import paper_place
+from anabranch.testing.explore.paper_place import Asked, Files, Reply, with_file
+
+
+def _overwrites(right: Wrong) -> Wrong:
+    def careless(files: Files, asked: Asked) -> tuple[Reply, Files]:
+        return Reply(True), with_file(files, asked.name, asked.data)
+
+    return careless
+
+
+def _keeps_one_too_few(right: Wrong) -> Wrong:
+    def eager(self: Ledger) -> int:
+        if self._last is None:
+            return 0
+        self.require_lead()
+        return sum(
+            self._place.remove(file)
+            for serial in [n for n in self._dropped if n <= self._last.oldest + 1]
+            for file in self._dropped.pop(serial)
+        )
+
+    return eager
+
+
+def _takes_back_always(right: Wrong) -> Wrong:
+    def hasty(self: Ledger, serial: int) -> None:
+        self._place.remove(f"manifests/{serial:012d}.json")
+
+    return hasty
+
+
+def _never_lets_go(right: Wrong) -> Wrong:
+    def forgetful(
+        self: Reach, wanted: Sequence[tuple[int, int]], epoch: int
+    ) -> tuple[tuple[Hold, ...], tuple[Hold, ...]]:
+        kept, released = right(self, wanted, epoch)
+        return tuple(sorted([*kept, *released], key=lambda hold: hold.first)), ()
+
+    return forgetful
+
+
+def _lets_go_of_one_file(right: Wrong) -> Wrong:
+    def careless(*arguments: Any) -> Any:
+        found = right(*arguments)
+        return type(found)(found.holds, found.released, found.held[:1])
+
+    return careless
+
+
+BUGS = (
+    Bug("put-overwrites", "an entry is put in place of another's of the same number",
+        ((paper_place, "put_if_absent"),), _overwrites),
+    Bug("lead-not-looked-at", "a run sweeps and clears without looking whether it still leads",
+        ((Ledger, "leads"),), lambda right: lambda self: True),
+    Bug("one-kept-too-few", "files are cleared away that the oldest kept entry still names",
+        ((Ledger, "clear"),), _keeps_one_too_few),
+    Bug("overtaken-entry-removed", "a run takes back its entry although another builds on it",
+        ((Ledger, "_take_back"),), _takes_back_always),
+    Bug("installed-before-drain", "a move is installed when its state was fetched once, without a pause",
+        ((MoveProtocol, "_pauses"),), lambda right: lambda self, move: False),
+    Bug("hold-not-released", "slots that have begun to wait do so for ever",
+        ((Reach, "renewed"),), _never_lets_go),
+    Bug("second-file-forgotten", "of the files with rows that waited only the first is let go",
+        ((governor, "next_waiting"),), _lets_go_of_one_file),
+)  # fmt: skip

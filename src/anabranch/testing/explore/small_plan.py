@@ -1,0 +1,23 @@
+"""The smallest plan with an exchange, for governors that are explored."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from anabranch.language.aggregate import count
+from anabranch.language.expression import col
+from anabranch.plan.plan import Plan
+from anabranch.session import Session
+from anabranch.testing.sources import EpochSource
+
+STREAM, EXCHANGE = "rows", "sums@1"
+
+
+def small_plan() -> Plan:
+    """One stream, counted by a key."""
+    session = Session.in_process(1)
+    source = EpochSource([pl.DataFrame({"time": [0], "key": [0]})])
+    rows = session.stream(STREAM, source, ordered="time", lateness=0)
+    groups = rows.group_by((col("time") // 1).alias("at"), "key")
+    session.query("sums", groups.agg(count().alias("n")))
+    return session.plan()
