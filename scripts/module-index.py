@@ -9,8 +9,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE, INDEX = ROOT / "src" / "anabranch", ROOT / "docs" / "modules.md"
 HEAD = """# Every module
 
-What each module is about, in its own words. The rooms and how they work together are in the [architecture](architecture.md).
-`scripts/module-index.py` writes this page.
+What each module is about, in its own words. The rooms and how they work together are in the
+[architecture](architecture.md). `scripts/module-index.py` writes this page.
 """
 
 

@@ -17,6 +17,8 @@ from anabranch.state.place import Place
 from anabranch.state.validity import refuse_impossible
 
 FOLDER, SUFFIX = "manifests", ".json"
+TRIES = 200
+"""How often entries are read again because there is a newer one."""
 Result = TypeVar("Result")
 
 
@@ -49,13 +51,18 @@ def _at_rest(place: Place, read: Callable[[Place, list[str]], Result]) -> Result
     has slept may put an entry of its own under a number that was cleared away, for a moment.
     """
     names = entry_names(place)
-    while names:
+    for _ in range(TRIES):
+        if not names:
+            return None
         result = read(place, names)
         now = entry_names(place)
         if now[-1:] == names[-1:]:
             return result
         names = now
-    return None
+    raise StateError(
+        f"The checkpoint '{place}' changes faster than it can be read: {TRIES} times there was a newer epoch "
+        "when one had been read. Try again, or wait until its run has ended."
+    )
 
 
 def _line(place: Place, names: list[str]) -> list[Read]:
