@@ -51,7 +51,7 @@ from anabranch.state.place import place
 from anabranch.state.store import read_latest
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 SPARK_NAMES = {
     "readStream": "session.stream(name, path=…, ordered=…), or give it spark.readStream…",
@@ -63,14 +63,8 @@ SPARK_NAMES = {
 class Session(Registry):
     """Streams and queries of one application, on one Spark session or in this process."""
 
-    def __init__(
-        self,
-        spark: SparkSession | None = None,
-        sites: int | None = None,
-        settings: Settings | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(spark, sites, settings)
-        self._own_spark = False
+    _own_spark = False
+    """Whether it has started its Spark itself."""
 
     @classmethod
     def local(

@@ -16,6 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import StateError
+from anabranch.routing.frame import NEWEST
 from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
 from anabranch.state.checksum import Damaged, Summing, check_file
@@ -29,7 +30,6 @@ NEVER = (1 << 63) - 1
 STEPS = 64
 """In how many steps a segment tells at most where its rows are."""
 Ranges = list[tuple[int, int]]
-_NEWEST = pl.CompatLevel.newest()
 
 
 class SegmentRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +59,7 @@ def write_segments(
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes sorted frames as the segments of one file; the references are not durable yet."""
     try:
-        tables = [frame.to_arrow(compat_level=_NEWEST).combine_chunks() for _, frame in parts]
+        tables = [frame.to_arrow(compat_level=NEWEST).combine_chunks() for _, frame in parts]
         total = write_arrow(place, file, tables[0].schema, tables, fsync)
     except OSError as error:
         raise StateError(
