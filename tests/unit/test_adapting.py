@@ -277,7 +277,8 @@ def test_nothing_moves_by_itself_with_policy_none(tmp_path: Path) -> None:
     trialled, run = slow_site(tmp_path, policy="none")
     trialled.check()
     assert len({*trialled.sites_seen}) == 1
-    assert run.history() == []
+    # Whether rows are put together before they are sent goes by measured time, and moves nothing
+    assert {line["kind"] for line in run.history()} <= {"combine"}
 
 
 @pytest.mark.parametrize("sites", [(0,), (0, 1)], ids=["one", "all"])
