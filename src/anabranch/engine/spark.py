@@ -14,17 +14,19 @@ import gc
 import pickle
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark import RDD, Broadcast, SparkContext, cloudpickle
-from pyspark.serializers import NoOpSerializer, PairDeserializer, pack_long
+from pyspark import Broadcast, SparkContext, cloudpickle
+from pyspark.serializers import pack_long
 
 from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.placement import bind
+from anabranch.engine.rdds import Rdds
 from anabranch.engine.report import EpochReport
-from anabranch.engine.telling import Listener, News, Teller
+from anabranch.engine.telling import Listener, Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
@@ -39,6 +41,8 @@ WORKER_ENVIRONMENT = {
     "MALLOC_MMAP_THRESHOLD_": str(1 << 30),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
+ALONG = 1 << 18
+"""Bytes from which on the orders of an epoch are broadcast; fewer go along with its tasks."""
 
 
 class SparkTransport:
@@ -60,8 +64,11 @@ class SparkTransport:
         """What news build on, and its broadcast."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
+        self._rdds: Rdds | None = None
+        self._listed: tuple[set[str], dict[str, int]] = set(), {}
+        """The executors that were asked about last, and what was told."""
         if self._local or self._executors():
-            ready_workers(context)
+            self._ready()
 
     def parallelism(self) -> int:
         return self._splits
@@ -73,30 +80,52 @@ class SparkTransport:
         return report
 
     def _run(self, orders: Orders) -> EpochReport:
-        ready_workers(self._context)
-        tasks = len(orders.pieces)
         fewer, news = self._teller.tell(orders)
         told = _Told(
             self._stand(orders.standing),
             self._begin(),
-            self._context.broadcast(_Portable((replace(fewer, standing=_UNTOLD), news))),
+            self._tell(cloudpickle.dumps((replace(fewer, standing=_UNTOLD), news))),
         )
         try:
-            parcels = self._splits_for(orders).mapPartitionsWithIndex(
-                _split_task(told, orders.plan.levels > 0)
-            )
-            if orders.plan.levels == 0:
-                return gather_splits(parcels.collect())
-            for level in range(1, orders.plan.levels + 1):
-                arrived = self._shuffle(parcels, tasks, orders.sites)
-                last = level == orders.plan.levels
-                parcels = arrived.mapPartitionsWithIndex(_site_task(told, level, not last))
-                tasks = orders.sites
-            return gather_sites(parcels.collect())
+            self._context.setJobDescription(f"Anabranch: epoch {orders.epoch}")
+            return self._job(orders, told)
         except Exception as error:
             raise _explained(error) from error
         finally:
-            told.epoch.destroy()
+            if isinstance(told.epoch, Broadcast):
+                told.epoch.destroy()
+
+    def _ready(self) -> Rdds:
+        """What makes RDDs, once it is known that the executors can run tasks."""
+        if self._rdds is None:
+            ready_workers(self._context)
+            self._rdds = Rdds(self._context)
+        return self._rdds
+
+    def _job(self, orders: Orders, told: _Told) -> EpochReport:
+        rdds, senders, levels = self._ready(), len(orders.pieces), orders.plan.levels
+        self.placement = self._place(orders.sites)
+        executors = [self.placement[site] for site in range(orders.sites) if self.placement]
+        if orders.lanes and executors:
+            # Splits that read lanes are placed as the sites they feed
+            wanted = [executors[task % orders.sites] for task in range(senders)]
+            begun = rdds.pinned(wanted).rdd()
+        else:
+            begun = rdds.empty(senders)
+        parcels = rdds.tasks(begun, _SplitTask(told, levels > 0), False, told.broadcasts())
+        if levels == 0:
+            return gather_splits(rdds.collect(parcels))
+        for level in range(1, levels + 1):
+            arrived = rdds.shuffled(parcels, orders.sites)
+            partitions = rdds.zipped(arrived, executors, senders) if executors else arrived.rdd()
+            task = _SiteTask(told, level, level < levels)
+            parcels = rdds.tasks(partitions, task, bool(executors), told.broadcasts())
+            senders = orders.sites
+        return gather_sites(rdds.collect(parcels))
+
+    def _tell(self, words: bytes) -> bytes | Broadcast[bytes]:
+        """What an epoch tells goes along with its tasks, unless it is much."""
+        return words if len(words) < ALONG else self._context.broadcast(words)
 
     def _stand(self, standing: StandingOrders) -> Broadcast[Any]:
         """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
@@ -115,30 +144,6 @@ class SparkTransport:
                 self._context.broadcast(self._teller.beginning),
             )
         return self._beginning[1]
-
-    def _splits_for(self, orders: Orders) -> RDD[Any]:
-        """One partition per split task; those that read lanes are placed as the sites they feed."""
-        tasks = len(orders.pieces)
-        placement = self._place(orders.sites) if orders.lanes else {}
-        if not placement:
-            return self._context.parallelize(range(tasks), tasks)
-        wanted = [placement[task % orders.sites] for task in range(tasks)]
-        return RDD(self._pinned(wanted), self._context, NoOpSerializer())
-
-    def _shuffle(self, parcels: RDD[Any], senders: int, sites: int) -> RDD[Any]:
-        """The parcels regrouped by site, each site's task placed where the driver wants it."""
-        jvm = self._context._jvm
-        assert jvm is not None
-        parcels._bypass_serializer = True  # type: ignore[attr-defined]
-        pairs = jvm.PairwiseRDD(parcels._jrdd.rdd()).asJavaPairRDD()
-        partitioner = jvm.PythonPartitioner(sites, 0)
-        shuffled = jvm.PythonRDD.valueOfPair(pairs.partitionBy(partitioner))
-        self.placement = self._place(sites)
-        if not self.placement:
-            return RDD(shuffled, self._context, NoOpSerializer())
-        zipped = self._pins(senders, sites).zip(shuffled)
-        deserializer = PairDeserializer(NoOpSerializer(), NoOpSerializer())
-        return RDD(zipped, self._context, deserializer)
 
     def alive(self, sites: int) -> list[bool]:
         """Whether each site's executor lives; new executors are given sites."""
@@ -162,41 +167,21 @@ class SparkTransport:
 
     def _executors(self) -> dict[str, int]:
         """The living executors as Spark's location strings, in order, with their cores."""
-        listed = self._context._jsc.sc().statusStore().executorList(True)
-        entries = [listed.apply(number) for number in range(listed.size())]
-        found = [
-            (entry.id(), entry.hostPort().rsplit(":", 1)[0], int(entry.totalCores()))
-            for entry in entries
-            if entry.id() != "driver"
-        ]
-        found.sort(key=lambda entry: (len(entry[0]), entry[0]))
-        return {f"executor_{host}_{number}": cores for number, host, cores in found}
-
-    def _pins(self, senders: int, sites: int) -> Any:
-        """An RDD with `senders` elements per partition, each partition preferring its executor."""
-        jvm = self._context._jvm
-        assert jvm is not None
-        rows = self._pinned([self.placement[site] for site in range(sites)])
-        # Made by the JVM: PySpark would pack several numbers into one element
-        numbers = jvm.java.util.ArrayList()
-        for sender in range(senders):
-            numbers.add(sender)
-        filler = self._context._jsc.parallelize(numbers, 1)
-        return rows.cartesian(filler).keys()
-
-    def _pinned(self, executors: list[str]) -> Any:
-        """An RDD with one element per partition, each partition preferring its executor."""
-        jvm = self._context._jvm
-        assert jvm is not None
-        convert = jvm.scala.jdk.javaapi.CollectionConverters
-        entries = jvm.java.util.ArrayList()
-        for executor in executors:
-            wanted = jvm.java.util.ArrayList()
-            wanted.add(executor)
-            entries.add(jvm.scala.Tuple2(bytearray(b"-"), convert.asScala(wanted).toSeq()))
-        tag = jvm.scala.reflect.ClassTag.apply(jvm.java.lang.Class.forName("[B"))
-        rows = self._context._jsc.sc().makeRDD(convert.asScala(entries).toSeq(), tag)
-        return jvm.org.apache.spark.api.java.JavaRDD(rows, tag)
+        numbers = {*self._context._jsc.sc().getExecutorIds().mkString(" ").split()}
+        # All about them is asked only when others are there: that takes several calls for each
+        if self._listed[0] != numbers:
+            listed = self._context._jsc.sc().statusStore().executorList(True)
+            entries = [listed.apply(number) for number in range(listed.size())]
+            found = [
+                (entry.id(), entry.hostPort().rsplit(":", 1)[0], int(entry.totalCores()))
+                for entry in entries
+                if entry.id() != "driver"
+            ]
+            found.sort(key=lambda entry: (len(entry[0]), entry[0]))
+            known = {f"executor_{host}_{number}": cores for number, host, cores in found}
+            # Spark's list may come a moment after
+            self._listed = {number for number, _, _ in found}, known
+        return self._listed[1]
 
     def close(self) -> None:
         for told in (self._standing, self._beginning):
@@ -206,16 +191,16 @@ class SparkTransport:
 
 
 class _Portable:
-    """Orders for a broadcast; unpickled they are the orders themselves.
+    """What stands for a run, for a broadcast; unpickled it is the standing orders themselves.
 
     A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
     """
 
-    def __init__(self, orders: tuple[Orders, News] | StandingOrders) -> None:
-        self._orders = orders
+    def __init__(self, standing: StandingOrders) -> None:
+        self._standing = standing
 
     def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (cloudpickle.dumps(self._orders),)
+        return pickle.loads, (cloudpickle.dumps(self._standing),)
 
 
 @dataclass(frozen=True)
@@ -223,11 +208,15 @@ class _Told:
     """What a task is told: once for the run, now and then, and for the epoch."""
 
     run: Broadcast[Any]
-    beginning: Broadcast[Any]
-    epoch: Broadcast[Any]
+    beginning: Broadcast[bytes]
+    epoch: bytes | Broadcast[bytes]
+
+    def broadcasts(self) -> list[Broadcast[Any]]:
+        return [one for one in (self.run, self.beginning, self.epoch) if isinstance(one, Broadcast)]
 
     def orders(self) -> Orders:
-        orders, news = self.epoch.value
+        words = self.epoch if isinstance(self.epoch, bytes) else self.epoch.value
+        orders, news = pickle.loads(words)
         heard = _listener().hear(orders, news, lambda: self.beginning.value)
         return replace(heard, standing=self.run.value)
 
@@ -253,27 +242,32 @@ def _prepare_worker() -> None:
     gc.freeze()
 
 
-def _split_task(told: _Told, shuffled: bool) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
-    def run(task: int, _: Iterable[Any]) -> Iterator[bytes]:
+@dataclass(frozen=True)
+class _SplitTask:
+    told: _Told
+    shuffled: bool
+
+    def __call__(self, task: int, nothing: Iterable[Any]) -> Iterator[bytes]:
         _prepare_worker()
         from anabranch.engine.split import run_split
 
-        return _addressed(run_split(told.orders(), task), shuffled)
+        # A worker whose input was not read to its end is not used again
+        deque(nothing, maxlen=0)
+        return _addressed(run_split(self.told.orders(), task), self.shuffled)
 
-    return run
 
+@dataclass(frozen=True)
+class _SiteTask:
+    told: _Told
+    level: int
+    shuffled: bool
 
-def _site_task(
-    told: _Told, level: int, shuffled: bool
-) -> Callable[[int, Iterable[Any]], Iterator[bytes]]:
-    def run(site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
+    def __call__(self, site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
         _prepare_worker()
         from anabranch.engine.site import run_site
 
         parcels = (part[1] if isinstance(part, tuple) else part for part in arrived)
-        return _addressed(run_site(told.orders(), level, site, parcels), shuffled)
-
-    return run
+        return _addressed(run_site(self.told.orders(), self.level, site, parcels), self.shuffled)
 
 
 def _addressed(parcels: Iterator[bytes], shuffled: bool) -> Iterator[bytes]:
