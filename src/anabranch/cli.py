@@ -169,7 +169,7 @@ def run(
         show_end(console, totals)
     for warning in warnings:
         complain(f"Warning: {warning}", "yellow")
-    end(stopped, "With the same checkpoint, the next run goes on from here.")
+    end(stopped, "" if gone else "With the same checkpoint, the next run goes on from here.")
 
 
 @app.command()

@@ -12,12 +12,14 @@ Streams
 from __future__ import annotations
 
 import contextlib
+import functools
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
+from weakref import WeakSet
 
 from anabranch.engine.evolution import KEEP_SAME, REFUSE
 from anabranch.engine.faults import Burdens, Faults, StepHook
@@ -49,9 +51,6 @@ from anabranch.sources.make import (
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.store import read_latest
-
-if TYPE_CHECKING:
-    pass
 
 SPARK_NAMES = {
     "readStream": "session.stream(name, path=…, ordered=…), or give it spark.readStream…",
@@ -88,6 +87,11 @@ class Session(Registry):
     ) -> Session:
         """A session without Spark, for tests of queries: the same split and site code, in turn."""
         return cls(None, sites, settings)
+
+    @functools.cached_property
+    def _runs(self) -> WeakSet[Run]:
+        """The runs that were started; who goes on is kept by its thread."""
+        return WeakSet()
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -219,6 +223,7 @@ class Session(Registry):
             explainer = ready.planning.explainer(made)
             run = Run(plan, sources, made, self._transport(), options, explainer).start()
             unless_started.pop_all()
+        self._runs.add(run)
         return run
 
     def _transport(self) -> Transport:
@@ -229,7 +234,8 @@ class Session(Registry):
         return SparkTransport(self.spark.sparkContext)
 
     def stop(self) -> None:
-        """Stops the Spark session, if this session has one."""
+        """Stops all runs, and the Spark session, if this session has one."""
+        self._stop_runs()
         if self.spark is not None:
             self.spark.stop()
 
@@ -245,9 +251,14 @@ class Session(Registry):
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        """Stops the Spark that this session has started; one that it was given goes on."""
+        """Stops all runs, and the Spark that this session has started; one that it was given goes on."""
+        self._stop_runs()
         if self._own_spark:
             self.stop()
+
+    def _stop_runs(self) -> None:
+        for run in list(self._runs):
+            run.stop()
 
 
 def _stored(checkpoint: str | Path | None) -> Manifest | None:

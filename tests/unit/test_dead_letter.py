@@ -12,7 +12,9 @@ import pytest
 
 from anabranch import Session, col, count
 from anabranch.errors import SettingsError, StateError
+from anabranch.sinks.dead_letter import Letters
 from anabranch.sources import files, salvage
+from anabranch.sources.base import Bad
 from helpers import FORMATS, SCHEMA, Stage, plain, sample, source_metrics
 
 GOOD = [sample(number) for number in range(4)]
@@ -258,3 +260,18 @@ def test_a_dead_letter_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     message = stage.refused(StateError, stage.session(on_bad="dead-letter"), dead_letter=stage.dead)
     assert f"'{stage.dead}', which already has 'bad/rows/{NAME}' of run " in message
     assert len(letters(stage, "*")) == 1
+
+
+def test_letters_are_flushed_before_the_epoch_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(
+        "anabranch.sinks.dead_letter.sync", lambda path: flushed.append(Path(path).name)
+    )
+    kept = Letters(str(tmp_path / "dead"), "rows", 2, "a", fsync=True, private=True)
+    broken = tmp_path / "broken.csv"
+    broken.write_text("x\n")
+    kept.keep_bad(Bad("rows", str(broken), "no header"))
+    (folder,) = (tmp_path / "dead" / "bad" / "rows").iterdir()
+    assert {path.name for path in folder.iterdir()} | {folder.name} == {*flushed}

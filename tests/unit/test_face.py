@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +182,33 @@ def test_a_session_is_left_with_the_spark_it_was_given_running() -> None:
     with Session(spark) as session:  # type: ignore[arg-type]
         session._own_spark = True  # as Session.local does
     assert spark.stopped
+
+
+def test_runs_end_with_the_block_of_their_session() -> None:
+    with Session.in_process(1) as session:
+        session.stream("t", generator="packets", rows=100, ordered="time")
+        session.query("q", "SELECT time FROM t")
+        run = session.start(sinks={"q": "memory"}, trigger="continuous")
+        assert run.is_active
+    assert not run.is_active
+
+
+def test_a_run_that_failed_raises_at_the_end_of_its_block(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("time,v\n1,2\n")
+    session = Session.in_process(1)
+    session.stream("t", path=tmp_path, ordered="time", schema={"time": "int64", "v": "int64"})
+    session.query("q", "SELECT time, v FROM t")
+    (tmp_path / "2.csv").write_text("time,v\n1,x\n")
+    with (
+        pytest.raises(AnabranchError, match=r"2\.csv"),
+        session.start(sinks={"q": "memory"}) as run,
+    ):
+        _until(lambda: not run.is_active)
+    # What the block itself failed with says more
+    with pytest.raises(ZeroDivisionError), session.start(sinks={"q": "memory"}) as run:
+        _until(lambda: not run.is_active and bool(1 // 0))
+
+
+def _until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        time.sleep(0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,3 +115,24 @@ def test_an_entry_that_is_listed_and_cannot_be_opened_is_named(tmp_path: Path) -
     (entry,) = read_line(place)
     assert isinstance(entry.manifest, StateError)
     assert "000000000001.json' is listed but cannot be opened" in str(entry.manifest)
+
+
+def test_an_entry_that_could_not_be_flushed_is_not_taken_for_another_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(tmp_path)
+    ledger = Ledger(place, fsync=True)
+    ledger.latest()
+    ledger.claim(FIRST)
+
+    def fail(path: Path) -> None:
+        if path.is_dir():
+            raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("anabranch.state.place.sync", fail)
+        with pytest.raises(StateError, match="It is there, but may not be on the disk"):
+            commit(ledger, 0)
+    assert ledger.lost() is None
+    ledger_on(place).claim(FIRST)
+    assert "Another run has taken over" in str(ledger.lost())

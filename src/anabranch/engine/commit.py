@@ -22,16 +22,9 @@ from anabranch.sinks.base import Sink
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Offer
 from anabranch.state.folders import explained
-from anabranch.state.manifest import (
-    Manifest,
-)
+from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.store import Store
-
-MOST_LANE_VALUES = 1_000_000
-"""Hashes that are remembered of a stream's lanes at most; mostly the same few come again."""
-RECENCY = 0.3
-"""The weight of the newest epoch in what the manifest says an epoch takes."""
 
 
 class Checkpoint:
@@ -199,15 +192,21 @@ class Checkpoint:
 
         Of every worker once: what was seen of it is seen for good.
         """
-        for site in report.sites:
-            written = [ref.file for done in site.subqueries.values() for ref in done.segments]
-            written += [ref.file for ref in site.held]
-            worker = site.executor, site.worker
-            if not written or worker in self._sharing:
+        written = {
+            (site.executor, site.worker): [
+                *(ref.file for done in site.subqueries.values() for ref in done.segments),
+                *(ref.file for ref in site.held),
+            ]
+            for site in report.sites
+        }
+        for number, split in enumerate(report.splits):
+            written["split", number] = [ref.file for ref in split.held]
+        for worker, files in written.items():
+            if not files or worker in self._sharing:
                 continue
-            if not orders.place.has(written[0]):
+            if not orders.place.has(files[0]):
                 raise RunError(
-                    f"State of epoch {orders.epoch} should be in '{orders.place}/{written[0]}', which is "
+                    f"State of epoch {orders.epoch} should be in '{orders.place}/{files[0]}', which is "
                     "not there: was it written on another machine? The checkpoint must be a folder that "
                     "all executors and the driver share, or a URI that all of them reach. The epoch is "
                     "not counted."
@@ -227,12 +226,9 @@ class Checkpoint:
 
     def taken_over(self) -> StateError | None:
         """What there is to say if another run has claimed the checkpoint; None if it has not."""
-        try:
-            self.store.ledger.require_lead()
-        except StateError as error:
-            return error
-        except OSError:
-            pass  # a folder that cannot be listed tells nothing
+        # A folder that cannot be listed or read tells nothing
+        with contextlib.suppress(OSError):
+            return self.store.ledger.lost()
         return None
 
     def clear(self) -> None:

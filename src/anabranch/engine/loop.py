@@ -148,7 +148,8 @@ class Loop:
             )
         waiting = {(name, lane) for name, offer in offers.items() for lane in offer.lanes or ()}
         idle = self.checkpoint.idle(time.time(), waiting)
-        if offers or self.checkpoint.idleness_matters(idle) or self.governor.pending(manifest):
+        fallen = self.checkpoint.idleness_matters(idle)
+        if offers or fallen or self.governor.pending(manifest):
             self._epoch(offers, began, idle=idle)
         else:
             self.message = "Waiting for data to arrive"

@@ -181,8 +181,13 @@ class Run(Controls):
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        """Stops the run after the epoch under way, if it has not ended by itself."""
+        """Stops the run after the epoch under way, if it has not ended by itself.
+
+        Raises what the run failed with, unless the block itself has failed.
+        """
         self.stop()
+        if self._exception is not None and kind is None:
+            raise self._exception
 
     # -- the loop ---------------------------------------------------------------------------------
 

@@ -216,7 +216,7 @@ def _remember(
     name = _namer(orders, subquery.name, site)
     scattering = [
         one
-        for one in orders.scattering.get(subquery.name, ())
+        for one in orders.scattering.get(subquery.exchange, ())
         if intersect(state.owned, [(one.slot, one.slot + 1)])
     ]
     for one in scattering:

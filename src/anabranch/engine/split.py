@@ -209,7 +209,13 @@ def _letters(orders: Orders, stream: str) -> Letters:
 
 
 def _refusal(reason: str) -> SourceError:
+    # Arrow's words for a text that does not fit the type of its column
+    told = "conversion error" in reason
+    typed = (
+        " If the file is right and the type, told from the first files, is not: give all columns their types "
+        "(schema= or the list of columns in SQL), with a new checkpoint."
+    )
     return SourceError(
         f"{reason.rstrip('.')}. Nothing of this epoch is counted. Mend or remove the file and start "
-        "again, or set on_bad='dead-letter' to go on without what cannot be read."
+        f"again, or set on_bad='dead-letter' to go on without what cannot be read.{typed if told else ''}"
     )

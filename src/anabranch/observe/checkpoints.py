@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
+import re
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +14,7 @@ from rich.table import Table
 
 from anabranch.amount import in_bytes, several
 from anabranch.observe.commands import AsJson, Commands
+from anabranch.operators.base import END_OF_TIME
 from anabranch.routing.reach import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
@@ -56,26 +59,29 @@ def describe(checkpoint: Where, epoch: Epoch = None, as_json: AsJson = False) ->
         f"epoch {manifest.epoch} of run {manifest.run_id}, committed {_time(manifest.committed_at)}, "
         f"{several(manifest.sites, 'site')}"
     )
+    components = {
+        stream: record.component
+        for record in manifest.queries.values()
+        for stream in record.streams.values()
+    }
     for name, stream in told["streams"].items():
+        described_as = manifest.identity.get(f"stream {name}", "")
+        watermark = manifest.watermarks.get(components.get(name, name))
         console.print(
-            f"stream {name}: {stream['rows']:,} rows, {stream['late']:,} late, newest {stream['newest']}"
+            f"stream {name}: {stream['rows']:,} rows, {stream['late']:,} late, "
+            f"newest {_in_time(stream['newest'], described_as)}, "
+            f"watermark {_in_time(watermark, described_as)}"
         )
+    for name, query in told["queries"].items():
+        reads = ", ".join(query["streams"])
+        console.print(f"query {name}: reads {reads}, {query['resultRows']:,} result rows")
     table = Table(box=None, pad_edge=False)
-    for column in (
-        "subquery",
-        "exchange",
-        "watermark",
-        "rows",
-        "state",
-        "segments",
-        "partitions",
-        "sites",
-    ):
+    for column in ("subquery", "exchange", "rows", "state", "segments", "partitions", "sites"):
         table.add_column(column, justify="left" if column in ("subquery", "exchange") else "right")
     for name, one in told["subqueries"].items():
         exchange = told["exchanges"][one["exchange"]]
         table.add_row(
-            name, one["exchange"], str(one["watermark"]), f"{one['rows']:,}", in_bytes(one["bytes"]),
+            name, one["exchange"], f"{one['rows']:,}", in_bytes(one["bytes"]),
             str(one["segments"]), str(len(exchange["partitions"])),
             str(len({part["site"] for part in exchange["partitions"]})),
         )  # fmt: skip
@@ -162,8 +168,28 @@ def described(manifest: Manifest) -> dict[str, Any]:
             }
             for name, one in manifest.subqueries.items()
         },
+        "queries": {
+            name: {
+                "streams": sorted(one.streams.values()),
+                "resultRows": manifest.result_rows.get(name, 0),
+            }
+            for name, one in manifest.queries.items()
+        },
         "results": manifest.result_rows,
     }  # fmt: skip
+
+
+def _in_time(value: int | None, stream: str) -> str:
+    """A time of a stream as people read it; `stream` is what the manifest knows the stream by."""
+    if value is None:
+        return "none yet"
+    if value >= END_OF_TIME:
+        return "end"
+    ordered = re.search(r"\) ordered by (.*), lateness", stream)
+    if ordered and f"{ordered[1]} Datetime" in stream:
+        with contextlib.suppress(OverflowError):
+            return str(dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value))
+    return f"{value:,}"
 
 
 def _line(name: str, one: Manifest | BadFile) -> dict[str, Any]:

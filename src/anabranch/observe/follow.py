@@ -51,5 +51,5 @@ def follow(start: Callable[[], Run], view: RunView, as_json: bool) -> tuple[Tota
 def end(stopped: bool, what_next: str) -> None:
     """Leaves with the exit code of an interruption if the run was stopped before its end."""
     if stopped:
-        complain(f"Stopped after a whole epoch. {what_next}", "yellow")
+        complain(f"Stopped after a whole epoch. {what_next}".rstrip(), "yellow")
         raise typer.Exit(INTERRUPTED)

@@ -22,7 +22,7 @@ from anabranch.errors import RunError
 from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, reveal, visible_epoch
 from anabranch.sources.base import Bad
 from anabranch.sources.paths import shown
-from anabranch.state.folders import make_file, make_folder
+from anabranch.state.folders import make_file, make_folder, sync
 
 KINDS = ("bad", "late")
 LONGEST_NAME = 150
@@ -67,14 +67,22 @@ class Letters:
         note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
         try:
             make_folder(place, self.private, self.fsync)
-            _write(place / f"{note}.reason.json", json.dumps(record), self.private)
+            written = [place / f"{note}.reason.json"]
+            make_file(written[0], self.private)
+            written[0].write_text(f"{json.dumps(record)}\n")
             if bad.lines:
-                _write(place / f"{name}.lines.jsonl", "\n".join(bad.lines), self.private)
+                written.append(place / f"{name}.lines.jsonl")
+                make_file(written[-1], self.private)
+                written[-1].write_text("".join(f"{line}\n" for line in bad.lines))
             # What is no regular file cannot be copied, or has no end
-            if bad.rows == len(bad.lines) > 0 or not os.path.isfile(bad.file):
-                return
-            make_file(place / name, self.private)
-            shutil.copyfile(bad.file, place / name)
+            if not bad.rows == len(bad.lines) > 0 and os.path.isfile(bad.file):
+                written.append(place / name)
+                make_file(written[-1], self.private)
+                shutil.copyfile(bad.file, written[-1])
+            if self.fsync:
+                # The epoch counts them as told: they must outlive a loss of power as its state does
+                for path in (*written, place):
+                    sync(path)
         except OSError as error:
             raise RunError(
                 f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
@@ -88,11 +96,6 @@ def _short(name: str) -> str:
         return name
     ending = Path(name).suffix[-8:]
     return name.encode()[:LONGEST_NAME].decode("utf-8", "ignore") + ending
-
-
-def _write(path: Path, text: str, private: bool) -> None:
-    make_file(path, private)
-    path.write_text(f"{text}\n")
 
 
 def publish(dead_letter: str | None, streams: Iterable[str], epoch: int, attempt: str) -> None:

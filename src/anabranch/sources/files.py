@@ -168,9 +168,14 @@ def file_source(
     if format is None:
         suffix = Path(files[0] if files else path).suffix
         if suffix not in EXTENSIONS:
+            why = (
+                f"of '{shown(files[0])}' cannot be told from its name"
+                if files
+                else f"cannot be told: there is no file in '{path}' yet"
+            )
             raise SourceError(
-                f"Stream '{stream}': the format of '{path}' cannot be told from its name. "
-                f"Give format= one of {', '.join(FORMATS)}."
+                f"Stream '{stream}': the format {why}. "
+                f"Give format= one of {', '.join(FORMATS)}; compressed files are not read."
             )
         format = EXTENSIONS[suffix]
     if schema is None:

@@ -89,10 +89,16 @@ class Ledger:
         delta = None
         if shelves is not None and before is not None and self._delta_bytes < self._whole_bytes:
             delta = difference(before, after, shelves)
-        data = encode(delta or after)
+        data, there = encode(delta or after), False
         try:
             first = self._place.put(name, data, self._fsync)
         except OSError as error:
+            with contextlib.suppress(OSError):
+                there = self._place.has(name)
+            if there:
+                otherwise = (
+                    "It is there, but may not be on the disk; the next start tells what counts"
+                )
             raise StateError(
                 f"Cannot write '{self._place}/{name}': {error.strerror or error}. {otherwise}; free "
                 "space or mend the folder and start again."
@@ -130,6 +136,19 @@ class Ledger:
         """Raises StateError if another run has claimed the checkpoint since."""
         if not self.leads():
             raise self._lost()
+
+    def lost(self) -> StateError | None:
+        """What there is to say if the newest entry is another run's; None if it is this one's.
+
+        It may be one that this run has put in place and could not flush: then nobody has taken over.
+        """
+        if self.leads():
+            return None
+        with contextlib.suppress(StateError):
+            newest = read_newest(self._place)
+            if newest is not None and newest.token == self._token:
+                return None
+        return self._lost()
 
     def _lost(self) -> StateError:
         try:

@@ -163,9 +163,9 @@ class S3Place(RemotePlace):
             reason = str(error).split("\n", 1)[0]
             # A listing that was refused comes as an error without a kind
             if any(code in reason for code in ("401 Unauthorized", "403 Forbidden")):
-                reason = (
-                    f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY do not let this user in: {reason}"
-                )
+                keys = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+                given = bool(os.environ.get("AWS_ACCESS_KEY_ID"))
+                reason = f"{keys} {'do not let this user in' if given else 'are not set'}: {reason}"
             if isinstance(error, FileNotFoundError) or "NoSuchBucket" in str(error):
                 # Not as it came: that would be taken for an object that was cleared away
                 reason = f"is there a bucket '{self.bucket}'? {reason}"

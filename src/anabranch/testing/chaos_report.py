@@ -97,7 +97,7 @@ class ChaosReport:
             f"How often each kind came: {', '.join(f'{k} {n:,}' for k, n in fired.items() if n)}.",
         ]
         if never:
-            lines.append(f"Never came: {', '.join(never)}.")
+            lines.append(f"Never came: {'; '.join(never)}.")
         if failed:
             lines.append(f"Failed: {', '.join(map(str, failed))}.")
         return "\n".join(lines)
