@@ -7,7 +7,7 @@ they need a beginning or a clock of their own, replays of the streams.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from msgspec import structs
@@ -43,15 +43,18 @@ class Prepared:
 
 
 def prepare(
-    planning: Planning, stored: Manifest | None, sinks: Collection[str] | None, changed: str,
-    backfill: bool, what: str,
+    planning: Planning, stored: Manifest | None, sinks: Mapping[str, str], changed: str, backfill: bool,
+    what: str,
 ) -> Prepared:  # fmt: skip
-    """The plan of a session's queries, going on with what a checkpoint has; `what` names that."""
+    """The plan of a session's queries, going on with what a checkpoint has; `what` names that.
+
+    `sinks` tells where the results of the queries go that have a sink.
+    """
     if stored is None:
         plan, choice = planning.plan(None, sinks)
         records = {name: _record(node, 0, {}) for name, node in planning.nodes.items()}
         return Prepared(planning, plan, choice, _with_components(records, plan), None)
-    evolution = compare(stored, planning.nodes)
+    evolution = compare(stored, planning.nodes, sinks)
     before = planning.continuing(stored)
     if not evolution or changed == REFUSE:
         plan, choice = before.plan(stored, sinks)
@@ -68,7 +71,7 @@ def prepare(
 
 
 def _evolved(
-    planning: Planning, stored: Manifest, sinks: Collection[str] | None, evolution: Evolution,
+    planning: Planning, stored: Manifest, sinks: Mapping[str, str], evolution: Evolution,
     what: str,
 ) -> Prepared:  # fmt: skip
     while True:

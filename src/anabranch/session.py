@@ -42,6 +42,7 @@ from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
 from anabranch.registry import Registry
 from anabranch.settings import Settings
+from anabranch.sinks.base import Sink
 from anabranch.sinks.files import require_folder
 from anabranch.sinks.make import make_sinks
 from anabranch.sinks.overlap import refuse_overlaps
@@ -175,15 +176,12 @@ class Session(Registry):
             )
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
         what = f"The checkpoint '{checkpoint}'"
-        ready = prepare(self._planning(), _stored(checkpoint), sinks, changed, backfill, what)
+        made = self._sinks(sinks)
+        places = {query: sink.describe() for query, sink in made.items()}
+        ready = prepare(self._planning(), _stored(checkpoint), places, changed, backfill, what)
         plan, streams = ready.plan, ready.planning.streams
         check_choice("at_end", at_end, ("keep", "close"))
         interval = interval_of(trigger)
-        if not sinks:
-            raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
-        for query in sinks:
-            if query not in self._queries:
-                raise PlanningError(f"There is no query '{query}'.{suggest(query, self._queries)}")
         if dead_letter is not None:
             require_folder("dead_letter", dead_letter)
         else:
@@ -193,7 +191,6 @@ class Session(Registry):
                         f"Stream '{stream}' sends input to the dead-letter folder, but none is "
                         "given: start(dead_letter='folder')."
                     )
-        made = make_sinks(sinks)
         root = str(checkpoint) if checkpoint is not None else tempfile.mkdtemp(prefix="anabranch-")
         durable = place(root, self.settings.private_files)
         options = RunOptions(
@@ -225,6 +222,15 @@ class Session(Registry):
             unless_started.pop_all()
         self._runs.add(run)
         return run
+
+    def _sinks(self, given: Mapping[str, Any]) -> dict[str, Sink]:
+        """The sinks of a run; raises if there are none, or of queries that do not exist."""
+        if not given:
+            raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
+        for query in given:
+            if query not in self._queries:
+                raise PlanningError(f"There is no query '{query}'.{suggest(query, self._queries)}")
+        return make_sinks(given)
 
     def _transport(self) -> Transport:
         if self.spark is None:

@@ -148,7 +148,8 @@ def test_a_new_query_gets_the_rows_from_now_on(queries: Set) -> None:
 def test_a_new_query_gets_all_that_the_sources_still_have(queries: Set) -> None:
     queries.run({"sums": BY_K}, 4)
     told = queries.change({"sums": BY_K, "counts": BY_KM}, 6, backfill=True)
-    assert told["begin"] == {"counts": {"from": "beginning", "replays": {"rows": "rows.1"}}}
+    begin = {"from": "beginning", "replays": {"rows": "rows.1"}, "opened": []}
+    assert told["begin"] == {"counts": begin}
     assert not queries.change({"sums": BY_K, "counts": BY_KM}, 9)
     assert queries.results("sums") == wanted(BY_K)
     assert queries.results("counts") == wanted(BY_KM)
@@ -378,3 +379,63 @@ def test_a_changed_query_set_is_explained(queries: Set) -> None:
     assert run.recent_progress[0]["customMetrics"]["evolution"]["renamed"] == {
         "counts": "gone", "totals": "sums"
     }  # fmt: skip
+
+
+# -- queries that ask the same ----------------------------------------------------------------------
+
+
+def test_of_two_that_ask_the_same_the_place_of_results_tells_which_goes_on(queries: Set) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+    queries.run({"q": BY_K}, 3, {"q": one})
+    queries.change({"q": BY_K, "p": BY_K}, 5, sinks={"q": one, "p": two})
+    told = queries.change({"z": BY_K}, 9, sinks={"z": one})
+    assert (told["renamed"], told["gone"]) == ({"z": "q"}, ["p"])
+    assert queries.results("one") == wanted(BY_K)
+
+
+def test_a_new_one_that_asks_the_same_does_not_take_the_state(queries: Set) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+    queries.run({"p": BY_K}, 4, {"p": one})
+    both = {"z": BY_K, "y": BY_K}
+    told = queries.change(both, 9, sinks={"z": one, "y": two}, backfill=True)
+    assert (told["renamed"], told["new"]) == ({"z": "p"}, ["y"])
+    assert queries.results("one") == queries.results("two") == wanted(BY_K)
+
+
+def test_which_of_two_goes_on_must_be_tellable(queries: Set) -> None:
+    queries.run({"q": BY_K}, 3)
+    with pytest.raises(StateError, match=r"Query y, z could go on as q, which asked the same"):
+        queries.change({"y": BY_K, "z": BY_K}, 5)
+    queries.change({"q": BY_K, "p": BY_K}, 5)
+    with pytest.raises(StateError, match=r"Query z could go on as p or as q"):
+        queries.change({"z": BY_K}, 7)
+    # What asks the same since the same start is the same
+    assert queries.change({"q": BY_K, "p": BY_K, "a": BY_KM, "b": BY_KM}, 6)["new"] == ["a", "b"]
+    assert queries.change({"q": BY_K, "p": BY_K, "c": BY_KM}, 7)["renamed"] == {"c": "a"}
+
+
+def test_results_that_wait_are_not_looked_for_under_a_name_that_another_has_now(
+    queries: Set,
+) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+
+    def stop(step: str, epoch: int) -> None:
+        if step == "after-commit":
+            raise RuntimeError("the process is gone")
+
+    with pytest.raises(AnabranchError):
+        queries.run(
+            {"p": "SELECT t, k FROM rows", "q": "SELECT t, v FROM rows"}, 4, {"p": one, "q": two},
+            on_step=stop,
+        )  # fmt: skip
+    with pytest.raises(AnabranchError, match=r"'p' in epoch 0 are committed.*has no sink now"):
+        queries.change({"p": "SELECT t, v FROM rows"}, 4, sinks={"p": two})
+
+
+def test_streams_that_the_checkpoint_has_not_read_are_told(queries: Set) -> None:
+    queries.run({"q": BY_K}, 3)
+    run = queries.run({"q": BY_K, "n": "SELECT t, w FROM others"}, 5, changed="keep-same")
+    assert run.evolution
+    assert "new, begin with rows from now on: n (all of others)" in run.evolution.lines()
+    assert run.evolution.described()["begin"]["n"]["opened"] == ["others"]
+    assert queries.results("n") == plain(pl.concat(OTHERS[:5]).select("t", "w"))

@@ -172,3 +172,18 @@ def test_pieces_of_a_lane_go_to_its_reader() -> None:
     pieces += [("udp", FramePiece(rows, 9, "", None))]
     boxes = spread(pieces, 1, {("tcp", "a"): 2, ("tcp", "b"): 0})
     assert [[piece.lane for _, piece in box] for box in boxes] == [["b", "b"], [None], ["a", "a"]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x.time FROM tcp x JOIN other y ON x.len = y.len AND x.time = y.time",
+        "SELECT tb, len, COUNT(*) AS c FROM (SELECT time, len FROM tcp UNION ALL SELECT time, len "
+        "FROM other) u GROUP BY time/5 AS tb, len",
+    ],
+)
+def test_queries_may_do_without_what_a_stream_is_partitioned_by(tmp_path: Path, query: str) -> None:
+    session = network(write_lanes(tmp_path / "tcp", "destIP"), partitioned_by=["destIP"])
+    session.stream("other", generator="packets", rows=100, ordered="time")
+    session.query("q", query)
+    assert session.plan().subqueries

@@ -109,6 +109,9 @@ def test_what_is_not_kept_or_no_checkpoint_is_told(checkpoint: Path, tmp_path: P
         (["describe", str(checkpoint), "--epoch", "9"], "Kept are the epochs: 0, 1, 2, 3"),
         (["list", str(tmp_path)], "There is no checkpoint"),
         (["copy", str(checkpoint), str(checkpoint)], "already is a checkpoint"),
+        (["copy", str(checkpoint), str(checkpoint / "sub")], "is in the checkpoint itself"),
+        (["copy", str(checkpoint), str(tmp_path)], "is not empty"),
+        (["copy", str(checkpoint), "/proc/x"], "The checkpoint '/proc/x' cannot be used"),
     ):
         done = runner.invoke(app, ["checkpoint", *arguments])
         assert done.exit_code == 1

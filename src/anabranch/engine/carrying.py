@@ -118,7 +118,7 @@ def carried(
         ],
         # They are where they belong before a change counts
         results={},
-        sinks=sorted(new for new, old in kept.items() if old in stored.sinks),
+        sinks={new: stored.sinks[old] for new, old in sorted(kept.items()) if old in stored.sinks},
         result_rows={
             new: stored.result_rows[old] for new, old in kept.items() if old in stored.result_rows
         },

@@ -169,7 +169,7 @@ class Checkpoint:
                 for name, subquery in self.plan.subqueries.items()
             },
             results=self._outlets.staged(orders, report),
-            sinks=sorted(self.sinks),
+            sinks={query: sink.describe() for query, sink in sorted(self.sinks.items())},
             result_rows={
                 output.query: before.result_rows.get(output.query, 0)
                 + report.result_rows().get(output.query, 0)

@@ -39,6 +39,8 @@ class Evolution:
     """Changed otherwise: they begin anew."""
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    opened: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The streams of each query that begins of which the checkpoint has read nothing yet."""
     backfill: bool = False
     queries: Mapping[str, QueryRecord] = field(default_factory=dict)
     """What the checkpoint is to remember of each query from now on."""
@@ -68,7 +70,10 @@ class Evolution:
         for name in self.fresh:
             read = self.queries[name].streams if name in self.queries else {}
             replays = {stream: one for stream, one in read.items() if one != stream}
-            begin[name] = {"from": "beginning" if self.backfill else "now", "replays": replays}
+            begin[name] = {
+                "from": "beginning" if self.backfill else "now", "replays": replays,
+                "opened": list(self.opened.get(name, ())),
+            }  # fmt: skip
         return {
             "same": list(self.same), "renamed": dict(self.renamed), "adjusted": list(self.adjusted),
             "changed": list(self.changed), "new": list(self.new), "gone": list(self.gone), "begin": begin,
@@ -81,12 +86,21 @@ class Evolution:
             if self.backfill
             else "with rows from now on"
         )
+
+        def beginning(names: tuple[str, ...]) -> list[str]:
+            """With the streams that are read from their beginning all the same."""
+            opened = {name: ", ".join(self.opened.get(name, ())) for name in names}
+            return [
+                f"{name} (all of {opened[name]})" if opened[name] and not self.backfill else name
+                for name in names
+            ]
+
         told = {
             "go on": self.same,
             "go on under another name": [f"{new} (was {old})" for new, old in self.renamed.items()],
             "changed, go on with their state": self.adjusted,
-            f"changed, begin anew {begin}": self.changed,
-            f"new, begin {begin}": self.new,
+            f"changed, begin anew {begin}": beginning(self.changed),
+            f"new, begin {begin}": beginning(self.new),
             "gone, their state is dropped and their results stay": self.gone,
         }
         return [f"{kind}: {', '.join(names)}" for kind, names in told.items() if names]
@@ -98,18 +112,20 @@ def states_of(node: Node) -> tuple[str, ...]:
     return tuple(sorted({part.signature for part in in_order(node) if isinstance(part, kinds)}))
 
 
-def compare(stored: Manifest, nodes: Mapping[str, Node]) -> Evolution:
-    """What becomes of each query if a checkpoint goes on with these."""
+def compare(stored: Manifest, nodes: Mapping[str, Node], sinks: Mapping[str, str]) -> Evolution:
+    """What becomes of each query if a checkpoint goes on with these, whose results go to these places."""
     before = dict(stored.queries)
     same = [name for name in nodes if name in before and _alike(nodes[name], before[name])]
     left = {name: record for name, record in before.items() if name not in same}
     renamed: dict[str, str] = {}
-    for name in (name for name in nodes if name not in same):
-        fitting = [old for old, record in left.items() if _alike(nodes[name], record)]
-        if fitting:
-            # Another one may still be called so
-            renamed[name] = min(fitting, key=lambda old: (old in nodes, old))
-            del left[renamed[name]]
+    others = [name for name in nodes if name not in same]
+    for signature in {nodes[name].signature for name in others}:
+        asking = [name for name in others if nodes[name].signature == signature]
+        # Last those whose names other queries have now
+        olds = sorted(left, key=lambda old: (old in nodes, old))
+        fitting = {old: left[old] for old in olds if left[old].signature == signature}
+        renamed |= _paired(asking, fitting, sinks, stored.sinks)
+    left = {name: record for name, record in left.items() if name not in renamed.values()}
     others = [name for name in nodes if name not in same and name not in renamed]
     adjusted = [name for name in others if name in left and _keeps(nodes[name], left[name])]
     changed = [name for name in others if name in left and name not in adjusted]
@@ -117,7 +133,36 @@ def compare(stored: Manifest, nodes: Mapping[str, Node]) -> Evolution:
         stored.serial, stored.changes + 1, tuple(sorted(same)), renamed, tuple(sorted(adjusted)),
         tuple(sorted(changed)), tuple(sorted(name for name in others if name not in left)),
         tuple(sorted(left.keys() - {*adjusted, *changed})),
+        {name: tuple(sorted(nodes[name].streams - stored.streams.keys())) for name in others},
     )  # fmt: skip
+
+
+def _paired(
+    asking: list[str], fitting: Mapping[str, QueryRecord], sinks: Mapping[str, str],
+    before: Mapping[str, str],
+) -> dict[str, str]:  # fmt: skip
+    """Which of the queries that ask the same goes on as which of those that did, under another name.
+
+    Where the results go tells them apart. What is left must not matter: one of each, or equal states.
+    """
+    pairs: dict[str, str] = {}
+    for name in asking:
+        here = [old for old in fitting if before.get(old) == sinks.get(name) is not None]
+        rivals = [other for other in asking if sinks.get(other) == sinks.get(name)]
+        if len(here) == len(rivals) == 1:
+            pairs[name] = here[0]
+    asking = sorted(name for name in asking if name not in pairs)
+    olds = [old for old in fitting if old not in pairs.values()]
+    states = {
+        (record.since, *record.streams.values()) for record in map(fitting.get, olds) if record
+    }
+    if asking and olds and (len(asking) > len(olds) or len(states) > 1):
+        raise StateError(
+            f"Query {', '.join(asking)} could go on as {' or as '.join(olds)}, which asked the same: which "
+            "one it is cannot be told. Let each that goes on keep its name or the place of its results, or "
+            "add and drop queries that ask the same in starts of their own."
+        )
+    return pairs | dict(zip(asking, olds, strict=False))
 
 
 def _alike(node: Node, record: QueryRecord) -> bool:

@@ -46,13 +46,12 @@ def _refuse(orders: Orders, stream: str, one: int, other: int) -> None:
 def lanes_reached(
     records: Mapping[str, StreamRecord], offers: Mapping[str, Offer]
 ) -> dict[str, dict[str, int | None]]:
-    """How far the lanes of each stream have come: those that have had rows or may have some."""
+    """How far the lanes of each stream have come: those that have had a file or have one waiting."""
     times: dict[str, dict[str, int | None]] = {}
     for name, record in records.items():
         known = {lane: time.newest for lane, time in record.lane_times.items()}
         if name not in offers:
             times[name] = known
         elif (waiting := offers[name].lanes) is not None:
-            begun = {lane: time for lane, time in known.items() if time is not None}
-            times[name] = {**dict.fromkeys(waiting), **begun}
+            times[name] = {**dict.fromkeys(waiting), **known}
     return {name: lanes for name, lanes in times.items() if lanes}

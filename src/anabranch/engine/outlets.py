@@ -81,25 +81,29 @@ class Outlets:
 
     def publish(self, manifest: Manifest) -> None:
         """Makes the results of the committed epoch visible."""
-        self._publish(manifest, set(), {})
+        self._publish(manifest, set(), None)
 
     def recover(self, manifest: Manifest, renamed: Mapping[str, str] | None = None) -> None:
         """Does what a crash has left undone for the last epoch; safe to repeat.
 
-        `renamed` has what the queries of that epoch are called now.
+        `renamed` has what the queries of that epoch are called now, if the query set is another one; those
+        that are gone are not in it.
         """
         published: set[str] = set()
         if manifest.results and self._place.has(_mark(manifest)):
             what = "The record of published results"
             published |= {*read_sealed(self._place, _mark(manifest), what)["queries"]}
-        self._publish(manifest, published, renamed or {})
+        self._publish(manifest, published, renamed)
 
-    def _publish(self, manifest: Manifest, published: set[str], renamed: Mapping[str, str]) -> None:
+    def _publish(
+        self, manifest: Manifest, published: set[str], renamed: Mapping[str, str] | None
+    ) -> None:
         marked = len(published)
         for query, parts in manifest.results.items():
             if query in published:
                 continue
-            writer = self._writers.get(renamed.get(query, query))
+            now = query if renamed is None else renamed.get(query, "")
+            writer = self._writers.get(now)
             if writer is None:
                 raise StateError(
                     f"The results of query '{query}' in epoch {manifest.epoch} are committed, but a crash "

@@ -18,6 +18,7 @@ import polars as pl
 from anabranch.language.expression import Named
 from anabranch.language.groups import Aggregate
 from anabranch.language.join import Join
+from anabranch.language.lowering import columns_of
 from anabranch.language.node import Node, Stream
 from anabranch.language.numbered import Numbered, numbered
 from anabranch.language.stateless import Union
@@ -155,7 +156,9 @@ def skew_on_sample(
     owners = np.asarray(even_map(partitions, sites).sites)
     for stream, rows in samples.items():
         terms = partitioning.terms(stream)
-        if terms and rows.height:
+        # A sample has only the columns that are read; a stream may come partitioned by others
+        known = all({*columns_of(term)} <= {*rows.columns} for term in terms)
+        if terms and known and rows.height:
             named = [Named(f"term{at}", term) for at, term in enumerate(terms)]
             try:
                 values = compute(rows, named).get_columns()

@@ -18,7 +18,7 @@ from anabranch.routing.reach import Hold, Reach
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -26,6 +26,7 @@ VERSIONS = {
     4: "as whole manifests and differences between them",
     5: "with what query sets that change go on by",
     6: "with times of lanes, and lists of files that forget",
+    7: "with the places where results went",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -188,8 +189,8 @@ class Manifest(
     """The moves under way."""
     results: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     """What each query with a sink has given in this epoch; the sink knows where it waits."""
-    sinks: list[str] = msgspec.field(default_factory=list)
-    """The queries that had a sink in this epoch."""
+    sinks: dict[str, str] = msgspec.field(default_factory=dict)
+    """The queries that had a sink in this epoch, and where their results went, as the sink says."""
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     """Rows of each query since the run first started, be they written or not."""
     ordinal: int = 0

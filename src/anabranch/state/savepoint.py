@@ -101,6 +101,11 @@ def copy(source: Place, target: Place, epoch: int | None = None) -> Manifest:
     with explained(target):
         if target.names(FOLDER, SUFFIX):
             raise StateError(f"'{target}' already is a checkpoint: copy to an empty folder.")
+        folder = target.folder
+        if folder is not None and folder.exists() and any(folder.iterdir()):
+            raise StateError(f"'{target}' is not empty: copy to an empty folder.")
+    if target.address.startswith(f"{source.address}/"):
+        raise StateError(f"'{target}' is in the checkpoint itself: copy to a folder outside of it.")
     for again in reversed(range(TRIES)):
         manifest = chosen(source, epoch)
         try:
@@ -127,8 +132,14 @@ def copy(source: Place, target: Place, epoch: int | None = None) -> Manifest:
 
 
 def _copy_file(source: Place, target: Place, file: str) -> None:
-    with target.writing(file, fsync=True) as path:
-        shutil.copyfile(source.local(file), path)
+    # Opened first: what goes wrong after that is the target's fault
+    with (
+        open(source.local(file), "rb") as contents,
+        explained(target),
+        target.writing(file, fsync=True) as path,
+        open(path, "wb") as copied,
+    ):
+        shutil.copyfileobj(contents, copied)
 
 
 def _named(manifest: Manifest) -> Iterator[tuple[str, int]]:
