@@ -10,6 +10,7 @@ import pytest
 
 from anabranch import Session
 from anabranch.engine.reading import spread
+from anabranch.engine.run import Run
 from anabranch.engine.transport import Twin
 from anabranch.errors import LanguageError, RunError, SourceError
 from anabranch.plan.subquery import BY_LANE
@@ -187,3 +188,24 @@ def test_queries_may_do_without_what_a_stream_is_partitioned_by(tmp_path: Path, 
     session.stream("other", generator="packets", rows=100, ordered="time")
     session.query("q", query)
     assert session.plan().subqueries
+
+
+def test_values_of_lanes_are_remembered_over_a_restart(tmp_path: Path) -> None:
+    def put(lane: str, number: int, keys: list[int]) -> None:
+        (tmp_path / "in" / lane).mkdir(parents=True, exist_ok=True)
+        rows = pl.DataFrame({"time": [number] * len(keys), "k": keys})
+        rows.write_parquet(tmp_path / "in" / lane / f"{number}.parquet")
+
+    def start() -> Run:
+        session = network(tmp_path / "in", partitioned_by=["k"])
+        session.query("q", "SELECT tb, k, COUNT(*) AS c FROM tcp GROUP BY time/60 AS tb, k")
+        return session.start(sinks={"q": "memory"}, checkpoint=tmp_path / "c")
+
+    put("a", 0, [7, 8])
+    put("b", 0, [9])
+    start().await_termination(60)
+    for lane in "ab":
+        (tmp_path / "in" / lane / "0.parquet").unlink()
+    put("b", 1, [7])
+    with pytest.raises(RunError, match="the same value came in the parts 'a' and 'b'"):
+        start().await_termination(60)

@@ -53,7 +53,7 @@ class Loop:
         self._readers: dict[str, Reader] = {}
         self._transport = transport
         self._standing = StandingOrders(plan, options.root, options.settings)
-        self._lane_watch = LaneWatch()
+        self._lane_watch = LaneWatch(checkpoint.manifest.streams)
         self._began = 0.0
 
     def open(self) -> None:

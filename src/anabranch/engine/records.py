@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from anabranch.control.holdings import Steered
+from anabranch.engine.lanes import seen_in_lanes
 from anabranch.engine.orders import Orders
 from anabranch.engine.progress import skew
 from anabranch.engine.report import EpochReport
@@ -48,6 +49,7 @@ def stream_records(
             bad_files=known.bad_files + len({f for part in seen for f in part.bad_files}),
             last_rows_at=now if rows else known.last_rows_at,
             lanes=dict(orders.lanes.get(name, known.lanes)),
+            lane_values=seen_in_lanes(name, known.lane_values, report),
             lane_times={
                 lane: LaneTime(newest=time, last_rows_at=now)
                 if any(lane in part.lanes for part in seen)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from anabranch.engine.lanes import LANE_VALUES
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.engine.report import Fault, SplitReport, StreamReport, Word
@@ -25,8 +26,6 @@ from anabranch.routing.sorting import distinct
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sources.base import Piece
 
-LANE_VALUES = 64
-"""Hashes that each lane tells of an epoch, to find out whether rows really keep to their lanes."""
 MANY_ROWS = 100_000
 """Rows that are looked at for them where there are few different values."""
 

@@ -26,7 +26,7 @@ VERSIONS = {
     4: "as whole manifests and differences between them",
     5: "with what query sets that change go on by",
     6: "with times of lanes, and lists of files that forget",
-    7: "with the places where results went",
+    7: "with the places where results went, and values of lanes",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -53,6 +53,8 @@ class StreamRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     last_rows_at: float = 0.0
     lanes: dict[str, int] = msgspec.field(default_factory=dict)
     """The partitions of the parts a stream comes in, if it comes partitioned."""
+    lane_values: dict[int, list[int]] = msgspec.field(default_factory=dict)
+    """A few hashes of what decides a row's part, by partition: equal ones must not come in two."""
     lane_times: dict[str, LaneTime] = msgspec.field(default_factory=dict)
     """How far each of its lanes has come, if it has any."""
 
