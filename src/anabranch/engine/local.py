@@ -38,9 +38,10 @@ DEFAULTS = {
     "spark.sql.session.timeZone": "UTC",
 }
 # The JVM mostly schedules and passes bytes on, on cores that it shares with the workers. Its best compiler
-# is for code ten times as hot as usual: the loops of a streaming DataFrame, not the rest of Spark
+# is for code ten times as hot as usual: the loops of a streaming DataFrame, not the rest of Spark. And its
+# heap is small: a collector with threads of its own would only take cores from the workers
 JAVA_OPTIONS = (
-    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
 NOISE = ("WARNING: Using incubator modules:",)
