@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import polars as pl
 
@@ -39,6 +39,17 @@ class Select:
         return f"select {', '.join(map(str, self.columns))}"
 
 
+class _Compiled(NamedTuple):
+    expression: Expression
+    """Kept here, so that nothing else can have its number."""
+    columns: tuple[str, ...]
+    by_kinds: dict[tuple[pl.DataType | None, ...], pl.Expr]
+
+
+MOST_COMPILED = 4096
+_COMPILED: dict[int, _Compiled] = {}
+"""What this process has compiled, by the number of the expression: workers keep theirs for a whole run."""
+
 Step: TypeAlias = Where | Select
 
 
@@ -68,9 +79,23 @@ def compute(rows: pl.DataFrame, columns: Iterable[Named], keep: Sequence[str] = 
     if any(isinstance(part.expression, Call) and part.expression.weight > LARGE for part in named):
         rows, named = in_pieces(rows, named)
     computed = with_values(
-        rows, [to_polars(part.expression, rows.schema).alias(part.name) for part in named]
+        rows, [_compiled(part.expression, rows.schema).alias(part.name) for part in named]
     )
     return computed.select(*(part.name for part in named), *keep)
+
+
+def _compiled(expression: Expression, schema: Mapping[str, pl.DataType]) -> pl.Expr:
+    """The Polars expression, made once for as long as expression and types are the same."""
+    known = _COMPILED.get(id(expression))
+    if known is None:
+        if len(_COMPILED) >= MOST_COMPILED:
+            _COMPILED.clear()
+        columns = tuple(dict.fromkeys(columns_of(expression)))
+        known = _COMPILED[id(expression)] = _Compiled(expression, columns, {})
+    kinds = tuple(schema.get(name) for name in known.columns)
+    if kinds not in known.by_kinds:
+        known.by_kinds[kinds] = to_polars(expression, schema)
+    return known.by_kinds[kinds]
 
 
 def is_true(predicate: Expression, rows: pl.DataFrame) -> pl.Series:
