@@ -108,3 +108,12 @@ def test_a_user_aggregate_of_lambdas(on_spark: SessionMaker) -> None:
     frames = make_frames(Shape(60, 2, 1.0, 5, nulls=True, keys=3, begin=0, seed=1), NUMBERS)
     query = rows.group_by((col("time") // 10).alias("tb"), "i").agg(largest("v").alias("twice"))
     check(Case({"rows": frames}, {"rows": 5}, {"made": query}), Trial(), on_spark)
+
+
+def test_large_orders_are_broadcast(
+    on_spark: SessionMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small ones go along with the tasks; in the end it is the same."""
+    monkeypatch.setattr("anabranch.engine.spark.ALONG", 0)
+    run_seed(draw_case, 3, on_spark)
+    run_seed(draw_join_case, 4, on_spark)

@@ -8,6 +8,7 @@ executor.
 
 from __future__ import annotations
 
+import operator
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -44,8 +45,8 @@ class Rdds:
         assert gateway is not None
         self._client = gateway._gateway_client
         self._environment = MapConverter().convert(context.environment, self._client)
-        self._includes = ListConverter().convert(context._python_includes, self._client)
-        self._broadcasts: tuple[list[int], Any] = [], ListConverter().convert([], self._client)
+        self._includes = self._listed_here(context._python_includes or ())
+        self._broadcasts: tuple[list[Broadcast[Any]], Any] = [], self._listed_here([])
         self._empty: dict[int, Any] = {}
         self._partitioners: dict[int, Any] = {}
         self._pins: tuple[tuple[str, ...], dict[int, Any]] = (), {}
@@ -69,11 +70,11 @@ class Rdds:
 
     def _listed(self, broadcasts: Sequence[Broadcast[Any]]) -> Any:
         """A list in the JVM, another one only when there are others than last time."""
-        numbers = [id(broadcast) for broadcast in broadcasts]
-        if self._broadcasts[0] != numbers:
-            theirs = [broadcast._jbroadcast for broadcast in broadcasts]
-            self._broadcasts = numbers, ListConverter().convert(theirs, self._client)
-        return self._broadcasts[1]
+        known, listed = self._broadcasts
+        if len(known) != len(broadcasts) or any(map(operator.is_not, known, broadcasts)):
+            listed = self._listed_here([broadcast._jbroadcast for broadcast in broadcasts])
+            self._broadcasts = list(broadcasts), listed
+        return listed
 
     def shuffled(self, pairs: Any, sites: int) -> Any:
         """Numbers of sites and parcels in turn, regrouped by site; a `JavaRDD`."""
@@ -89,7 +90,7 @@ class Rdds:
         pins = self._pins[1]
         if senders not in pins:
             # Made by the JVM: PySpark would pack several numbers into one element
-            filler = self._context._jsc.parallelize(self._listed_numbers(senders), 1)
+            filler = self._context._jsc.parallelize(self._listed_here(range(senders)), 1)
             pins[senders] = self.pinned(executors).cartesian(filler).keys()
         return pins[senders].zip(shuffled).rdd()
 
@@ -103,8 +104,9 @@ class Rdds:
         rows = self._context._jsc.sc().makeRDD(self._convert.asScala(entries).toSeq(), self._bytes)
         return self._java_rdd(rows, self._bytes)
 
-    def _listed_numbers(self, count: int) -> Any:
-        return ListConverter().convert(list(range(count)), self._client)
+    def _listed_here(self, values: Iterable[Any]) -> Any:
+        """A list in the JVM."""
+        return ListConverter().convert(list(values), self._client)
 
     def collect(self, rdd: Any) -> list[bytes]:
         """What all partitions hold, in their order."""
