@@ -258,9 +258,10 @@ class Session(Registry):
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         """Stops all runs, and the Spark that this session has started; one that it was given goes on."""
-        self._stop_runs()
         if self._own_spark:
             self.stop()
+        else:
+            self._stop_runs()
 
     def _stop_runs(self) -> None:
         for run in list(self._runs):

@@ -67,13 +67,9 @@ class Letters:
         note = f"{name}.{bad.part.replace(' ', '-')}" if bad.part else name
         try:
             make_folder(place, self.private, self.fsync)
-            written = [place / f"{note}.reason.json"]
-            make_file(written[0], self.private)
-            written[0].write_text(f"{json.dumps(record)}\n")
+            written = [self._write(place / f"{note}.reason.json", json.dumps(record))]
             if bad.lines:
-                written.append(place / f"{name}.lines.jsonl")
-                make_file(written[-1], self.private)
-                written[-1].write_text("".join(f"{line}\n" for line in bad.lines))
+                written.append(self._write(place / f"{name}.lines.jsonl", "\n".join(bad.lines)))
             # What is no regular file cannot be copied, or has no end
             if not bad.rows == len(bad.lines) > 0 and os.path.isfile(bad.file):
                 written.append(place / name)
@@ -88,6 +84,11 @@ class Letters:
                 f"Cannot write to the dead-letter folder '{place}': {error.strerror or error}. The epoch "
                 "is not counted; free space or mend the folder and start again."
             ) from error
+
+    def _write(self, path: Path, text: str) -> Path:
+        make_file(path, self.private)
+        path.write_text(f"{text}\n")
+        return path
 
 
 def _short(name: str) -> str:
