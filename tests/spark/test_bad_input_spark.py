@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,17 @@ from anabranch import Session
 from anabranch.errors import RunError, SourceError, StateError
 from anabranch.sinks.spark import SparkSink
 from anabranch.testing.corruption import Damage
-from helpers import SCHEMA, Stage, orphans, plain, sample, source_metrics, sums, visible_epochs
+from helpers import (
+    SCHEMA,
+    Stage,
+    orphans,
+    plain,
+    read_results,
+    sample,
+    source_metrics,
+    sums,
+    visible_epochs,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -241,3 +252,35 @@ def test_a_query_of_spark_that_began_anew_is_refused(tmp_path: Path, spark: Spar
     message = stage.refused(SourceError, session())
     assert "has consumed batches up to 0" in message
     assert "is gone" in message
+
+
+def test_a_query_that_is_added_finds_its_columns_in_what_had_landed(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """A batch lands before its epoch, when nobody asked for what is asked for then."""
+    stage = Stage(tmp_path, spark=spark)
+
+    def session(*columns: str) -> Session:
+        made = Session(spark, 2, {"fsync": False})
+        schema = "time long, k string, v long"
+        frame = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        rows = made.stream("rows", frame.parquet(str(stage.input)), ordered="time")
+        for column in columns:
+            made.query(column, rows.select("time", column))
+        return made
+
+    def stop(step: str, epoch: int) -> None:
+        if step == "after-publish":
+            while not (stage.checkpoint / "landing" / "rows" / "batch-000000000001").exists():
+                time.sleep(0.01)
+            raise RuntimeError("the process is gone")
+
+    for number in range(3):
+        stage.write(number)
+    stage.refused(RunError, session("k"), sinks={"k": stage.root / "k"}, on_step=stop)
+    sinks = {"k": stage.root / "k", "v": stage.root / "v"}
+    stage.run(session("k", "v"), sinks=sinks, changed="keep-same")
+    found = {name: plain(read_results(stage.root / name)) for name in "kv"}
+    wanted = pl.concat(GOOD[:3])
+    assert found["k"] == plain(wanted.select("time", "k"))
+    assert found["v"] == plain(pl.concat(GOOD[1:3]).select("time", "v"))

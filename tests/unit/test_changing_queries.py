@@ -402,6 +402,37 @@ def test_a_new_one_that_asks_the_same_does_not_take_the_state(queries: Set) -> N
     assert queries.results("one") == queries.results("two") == wanted(BY_K)
 
 
+def test_the_place_of_results_tells_more_than_the_name(queries: Set) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+    queries.run({"q": BY_K}, 3, {"q": one})
+    queries.change({"q": BY_K, "p": BY_K}, 5, sinks={"q": one, "p": two})
+    exchanged = {"p": one, "q": two}
+    with pytest.raises(StateError, match="exchanged the places of their results"):
+        queries.run({"q": BY_K, "p": BY_K}, 9, exchanged)
+    told = queries.change({"q": BY_K, "p": BY_K}, 9, sinks=exchanged)
+    assert told["renamed"] == {"p": "q", "q": "p"}
+    assert queries.results("one") == wanted(BY_K)
+    # The second one began with the rows of that time
+    assert queries.results("two") == wanted(BY_K, since=3)
+
+
+def test_a_new_query_of_an_old_name_does_not_take_what_goes_on_elsewhere(queries: Set) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+    queries.run({"q": BY_K}, 4, {"q": one})
+    told = queries.change({"z": BY_K, "q": BY_K}, 9, sinks={"z": one, "q": two})
+    assert (told["renamed"], told["new"]) == ({"z": "q"}, ["q"])
+    assert queries.results("one") == wanted(BY_K)
+
+
+def test_a_changed_query_keeps_its_state_when_another_asks_what_it_did(queries: Set) -> None:
+    one, two = queries.base / "one", queries.base / "two"
+    queries.run({"q": BY_K}, 4, {"q": one})
+    both = {"q": f"{BY_K} HAVING SUM(v) > 0", "z": BY_K}
+    told = queries.change(both, 9, sinks={"q": one, "z": two})
+    assert (told["adjusted"], told["new"]) == (["q"], ["z"])
+    assert queries.results("one") == wanted(BY_K)
+
+
 def test_which_of_two_goes_on_must_be_tellable(queries: Set) -> None:
     queries.run({"q": BY_K}, 3)
     with pytest.raises(StateError, match=r"Query y, z could go on as q, which asked the same"):

@@ -248,3 +248,17 @@ def test_impossible_values_are_refused_whatever_the_checksum_says(stage: Stage, 
         decode(encode(entry), "here")
     for word in ("'here' says what cannot be", words, "Restore it from a copy"):
         assert word in str(caught.value)
+
+
+def test_a_mark_that_a_machine_without_power_has_lost_stops_nobody(tmp_path: Path) -> None:
+    """It is not flushed where result folders tell the same."""
+    stage = Stage(tmp_path)
+    for number in range(2):
+        stage.write(number)
+    stage.run()
+    (mark,) = (stage.checkpoint / "results").glob("published-*.json")
+    mark.write_bytes(b"")
+    for number in range(2, 4):
+        stage.write(number)
+    stage.finish()
+    assert stage.results() == stage.expected(*(sample(number) for number in range(4)))

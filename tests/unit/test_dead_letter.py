@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from anabranch import Session, col, count
-from anabranch.errors import SettingsError, StateError
+from anabranch.errors import RunError, SettingsError, StateError
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sources import files, salvage
 from anabranch.sources.base import Bad
@@ -275,3 +275,24 @@ def test_letters_are_flushed_before_the_epoch_counts(
     kept.keep_bad(Bad("rows", str(broken), "no header"))
     (folder,) = (tmp_path / "dead" / "bad" / "rows").iterdir()
     assert {path.name for path in folder.iterdir()} | {folder.name} == {*flushed}
+
+
+def test_letters_of_a_committed_epoch_come_although_the_folder_is_another_one_now(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    for number in range(3):
+        stage.write(number, b"" if number == 2 else None)
+
+    def stop(step: str, epoch: int) -> None:
+        if (step, epoch) == ("after-commit", 2):
+            raise RuntimeError("the process is gone")
+
+    def session() -> Session:
+        return stage.session(on_bad="dead-letter")
+
+    stage.refused(RunError, session(), dead_letter=stage.dead, on_step=stop)
+    assert not letters(stage, "epoch=*")
+    stage.write(3)
+    stage.finish(session(), dead_letter=tmp_path / "elsewhere")
+    assert len(letters(stage, f"{NAME}/*.reason.json")) == 1

@@ -209,6 +209,22 @@ def test_the_times_of_a_file_system_that_stand_still_are_not_believed(
     assert names(seen.look()) == ["000004.csv"], "and from now on no longer"
 
 
+def test_a_folder_that_becomes_large_is_watched_from_then_on(
+    tmp_path: Path, noticing: Notices, clock: Clock, work: Counter[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(tree, "LARGE", 50)
+    seen = Tree(str(tmp_path), noticing, clock)
+    for number in range(100):
+        fill(tmp_path, range(number, number + 1))
+        assert len(seen.look().new) == 1
+    work.clear()
+    for number in range(100, 110):
+        fill(tmp_path, range(number, number + 1))
+        assert len(seen.look().new) == 1
+    assert work["names"] == 0
+
+
 def test_notices_that_were_lost_are_made_up_for(
     tmp_path: Path, noticing: Notices, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -264,3 +265,20 @@ def test_a_lane_whose_first_file_has_no_rows_counts(tmp_path: Path) -> None:
     run = stage.finish(stage.session(lanes=True))
     assert source_metrics(run)["lateRowsTotal"] == 0
     assert stage.results() == stage.expected(*frames)
+
+
+def test_an_epoch_writes_of_lanes_what_has_changed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.settings = {"max_files_per_epoch": 1000, "keep_manifests": 100}
+    for at in range(60):
+        write(stage, f"lane-{at:02d}", 0)
+    stage.run(stage.session(lanes=True))
+    for number in range(1, 4):
+        stage.settings = {"max_files_per_epoch": 1, "keep_manifests": 100}
+        write(stage, "lane-07", number)
+    stage.run(stage.session(lanes=True))
+    entries = [json.loads(path.read_bytes()) for path in stage.checkpoint.glob("manifests/*.json")]
+    deltas = [entry["state"]["streams"]["rows"] for entry in entries if entry["kind"] == "delta"]
+    assert deltas
+    assert all([*record["lane_times"]] == ["lane-07"] for record in deltas)
+    assert len(stage.manifest().streams["rows"].lane_times) == 60

@@ -116,3 +116,26 @@ def test_what_is_not_kept_or_no_checkpoint_is_told(checkpoint: Path, tmp_path: P
         done = runner.invoke(app, ["checkpoint", *arguments])
         assert done.exit_code == 1
         assert words in " ".join(done.output.split())
+
+
+def test_an_older_epoch_goes_on_whatever_the_sink(tmp_path: Path) -> None:
+    """Its results were published before the next epoch: nobody has to have them still."""
+
+    def start(checkpoint: Path, epochs: int, taken: list[Any], **options: Any) -> None:
+        session = Session.in_process(2, {"fsync": False, "keep_manifests": 6})
+        session.stream("rows", EpochSource(EPOCHS[:epochs]), ordered="t")
+        session.query("q", "SELECT t, k FROM rows")
+        sink = options.pop(
+            "sink", lambda rows, epoch: taken.extend(zip(*rows.to_pydict().values(), strict=True))
+        )
+        assert session.start(sinks={"q": sink}, checkpoint=checkpoint).await_termination(60)
+
+    first: list[Any] = []
+    start(tmp_path / "ck", 5, first)
+    ask("copy", tmp_path / "ck", tmp_path / "older", "--epoch", "2")
+    again: list[Any] = []
+    start(tmp_path / "older", 5, again)
+    assert sorted(again) == sorted(first[3 * len(EPOCHS[0]) :])
+    ask("copy", tmp_path / "ck", tmp_path / "for a folder", "--epoch", "3")
+    start(tmp_path / "for a folder", 5, [], sink=tmp_path / "out")
+    assert results(tmp_path / "out") == sorted(first[4 * len(EPOCHS[0]) :])

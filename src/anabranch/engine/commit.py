@@ -135,12 +135,14 @@ class Checkpoint:
         now, before = time.time(), self.manifest
         watermarks = advance_watermarks(orders, report.splits)
         reach = reach_of_inputs(self.plan, orders.holds, watermarks)
+        result_rows = report.result_rows()
         shelves = {
             name: shelf_change(
                 before.subqueries[name], subquery, orders, report, reach[subquery.exchange]
             )
             for name, subquery in self.plan.subqueries.items()
         }
+        let_go = {ref.file for ref in orders.held}
         moved = {name: known is not self._maps.get(name) for name, known in orders.maps.items()}
         manifest = Manifest(
             run_id=before.run_id,
@@ -172,7 +174,7 @@ class Checkpoint:
             sinks={query: sink.describe() for query, sink in sorted(self.sinks.items())},
             result_rows={
                 output.query: before.result_rows.get(output.query, 0)
-                + report.result_rows().get(output.query, 0)
+                + result_rows.get(output.query, 0)
                 for output in self.plan.outputs
             },
             ordinal=max((offer.next_ordinal for offer in offers.values()), default=before.ordinal),
@@ -180,9 +182,10 @@ class Checkpoint:
             queries=before.queries,
             changes=before.changes,
             partitioning=before.partitioning,
-            held=[ref for ref in before.held if ref not in orders.held]
+            held=[ref for ref in before.held if ref.file not in let_go]
             + [ref for part in report.parts() for ref in part.held],
             moving=steered.moving,
+            dead_letter=self.options.dead_letter,
         )
         self.store.ledger.commit(manifest, shelves)
         self.manifest, self._maps = manifest, dict(orders.maps)

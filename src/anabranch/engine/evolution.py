@@ -1,8 +1,9 @@
 """How a query set differs from the one a checkpoint has, and what becomes of each query.
 
-A query is known again by what it does (its signature), not by its name. What is written alike goes on; what
-has the same name and the same operators with state, but other steps after them, goes on too; the rest is
-new or gone. How the state gets from one plan to the other is in `carrying.py`.
+A query is known again by what it does (its signature), not by its name. What asks the same goes on: as the
+one whose results went to the same place, else as the one of its name, else as the only one there is. What has
+the same name and the same operators with state, but other steps after them, goes on too; the rest is new or
+gone. How the state gets from one plan to the other is in `carrying.py`.
 """
 
 from __future__ import annotations
@@ -114,55 +115,79 @@ def states_of(node: Node) -> tuple[str, ...]:
 
 def compare(stored: Manifest, nodes: Mapping[str, Node], sinks: Mapping[str, str]) -> Evolution:
     """What becomes of each query if a checkpoint goes on with these, whose results go to these places."""
-    before = dict(stored.queries)
-    same = [name for name in nodes if name in before and _alike(nodes[name], before[name])]
-    left = {name: record for name, record in before.items() if name not in same}
-    renamed: dict[str, str] = {}
-    others = [name for name in nodes if name not in same]
-    for signature in {nodes[name].signature for name in others}:
-        asking = [name for name in others if nodes[name].signature == signature]
+    before = stored.queries
+    pairs = _by_place(nodes, stored, sinks)
+
+    def free(name: str) -> bool:
+        return name not in pairs and name in before and name not in pairs.values()
+
+    # Who has kept its name has more right to its state than who asks now what it asked before
+    adjusted = {
+        name
+        for name, node in nodes.items()
+        if free(name) and not _alike(node, before[name]) and _keeps(node, before[name])
+    }
+    pairs |= {name: name for name in adjusted}
+    pairs |= {name: name for name in nodes if free(name) and _alike(nodes[name], before[name])}
+    for signature in {node.signature for node in nodes.values()}:
+        asking = [
+            name for name in nodes if name not in pairs and nodes[name].signature == signature
+        ]
         # Last those whose names other queries have now
-        olds = sorted(left, key=lambda old: (old in nodes, old))
-        fitting = {old: left[old] for old in olds if left[old].signature == signature}
-        renamed |= _paired(asking, fitting, sinks, stored.sinks)
-    left = {name: record for name, record in left.items() if name not in renamed.values()}
-    others = [name for name in nodes if name not in same and name not in renamed]
-    adjusted = [name for name in others if name in left and _keeps(nodes[name], left[name])]
-    changed = [name for name in others if name in left and name not in adjusted]
+        olds = sorted(before.keys() - {*pairs.values()}, key=lambda old: (old in nodes, old))
+        pairs |= _by_text(
+            asking, {old: before[old] for old in olds if before[old].signature == signature}
+        )
+    left = before.keys() - {*pairs.values()}
+    others = {*nodes} - {*pairs}
     return Evolution(
-        stored.serial, stored.changes + 1, tuple(sorted(same)), renamed, tuple(sorted(adjusted)),
-        tuple(sorted(changed)), tuple(sorted(name for name in others if name not in left)),
-        tuple(sorted(left.keys() - {*adjusted, *changed})),
+        stored.serial,
+        stored.changes + 1,
+        tuple(sorted(name for name, old in pairs.items() if name == old and name not in adjusted)),
+        {name: old for name, old in sorted(pairs.items()) if name != old},
+        tuple(sorted(adjusted)),
+        tuple(sorted(others & left)),
+        tuple(sorted(others - left)),
+        tuple(sorted(left - others)),
         {name: tuple(sorted(nodes[name].streams - stored.streams.keys())) for name in others},
-    )  # fmt: skip
+    )
 
 
-def _paired(
-    asking: list[str], fitting: Mapping[str, QueryRecord], sinks: Mapping[str, str],
-    before: Mapping[str, str],
-) -> dict[str, str]:  # fmt: skip
+def _by_place(
+    nodes: Mapping[str, Node], stored: Manifest, sinks: Mapping[str, str]
+) -> dict[str, str]:
+    """The queries that go on because what they ask went where their results go, whatever they are called."""
+    pairs: dict[str, str] = {}
+    for name, place in sinks.items():
+        rivals = [
+            other
+            for other, node in nodes.items()
+            if sinks.get(other) == place and node.signature == nodes[name].signature
+        ]
+        olds = [
+            old
+            for old, record in stored.queries.items()
+            if stored.sinks.get(old) == place and _alike(nodes[name], record)
+        ]
+        if len(rivals) == len(olds) == 1:
+            pairs[name] = olds[0]
+    return pairs
+
+
+def _by_text(asking: list[str], fitting: Mapping[str, QueryRecord]) -> dict[str, str]:
     """Which of the queries that ask the same goes on as which of those that did, under another name.
 
-    Where the results go tells them apart. What is left must not matter: one of each, or equal states.
+    Neither names nor places tell them apart, so it must not matter: one of each, or equal states.
     """
-    pairs: dict[str, str] = {}
-    for name in asking:
-        here = [old for old in fitting if before.get(old) == sinks.get(name) is not None]
-        rivals = [other for other in asking if sinks.get(other) == sinks.get(name)]
-        if len(here) == len(rivals) == 1:
-            pairs[name] = here[0]
-    asking = sorted(name for name in asking if name not in pairs)
-    olds = [old for old in fitting if old not in pairs.values()]
-    states = {
-        (record.since, *record.streams.values()) for record in map(fitting.get, olds) if record
-    }
+    asking, olds = sorted(asking), [*fitting]
+    states = {(record.since, *record.streams.values()) for record in fitting.values()}
     if asking and olds and (len(asking) > len(olds) or len(states) > 1):
         raise StateError(
             f"Query {', '.join(asking)} could go on as {' or as '.join(olds)}, which asked the same: which "
             "one it is cannot be told. Let each that goes on keep its name or the place of its results, or "
             "add and drop queries that ask the same in starts of their own."
         )
-    return pairs | dict(zip(asking, olds, strict=False))
+    return dict(zip(asking, olds, strict=False))
 
 
 def _alike(node: Node, record: QueryRecord) -> bool:
@@ -184,8 +209,11 @@ def refusal(
         for text in differences(stored.identity, identity)
         if text.startswith(("query ", "stream "))
     ]
+    told = (
+        ". ".join(found) or "queries that ask the same have exchanged the places of their results"
+    )
     return StateError(
-        f"{what} belongs to another query set: {'. '.join(found)}. With changed='keep-same' "
+        f"{what} belongs to another query set: {told}. With changed='keep-same' "
         f"(--changed keep-same) it goes on like this: {'; '.join(evolution.lines())}. With backfill=True "
         "(--backfill), queries that begin do so with all that the sources still have. Use another checkpoint "
         "folder, and other result folders, to keep the two query sets apart."

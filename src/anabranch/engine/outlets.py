@@ -91,17 +91,27 @@ class Outlets:
         """
         published: set[str] = set()
         if manifest.results and self._place.has(_mark(manifest)):
-            what = "The record of published results"
-            published |= {*read_sealed(self._place, _mark(manifest), what)["queries"]}
+            published = self._published(manifest)
         self._publish(manifest, published, renamed)
+
+    def _published(self, manifest: Manifest) -> set[str]:
+        """Whose results the mark says are where they belong."""
+        what = "The record of published results"
+        try:
+            return {*read_sealed(self._place, _mark(manifest), what)["queries"]}
+        except StateError:
+            # Lost with the power of a machine: it was not flushed, for the folders tell the same
+            if any(writer.repeats for writer in self._writers.values()):
+                raise
+            return set()
 
     def _publish(
         self, manifest: Manifest, published: set[str], renamed: Mapping[str, str] | None
     ) -> None:
-        marked = len(published)
-        for query, parts in manifest.results.items():
-            if query in published:
-                continue
+        todo = {query: parts for query, parts in manifest.results.items() if query not in published}
+        repeating = any(writer.repeats for writer in self._writers.values())
+        # Folders first: they can be asked, so the marks that are flushed come after what cannot
+        for query, parts in sorted(todo.items(), key=lambda one: self._repeats(one[0], renamed)):
             now = query if renamed is None else renamed.get(query, "")
             writer = self._writers.get(now)
             if writer is None:
@@ -114,13 +124,17 @@ class Outlets:
             published.add(query)
             if writer.repeats:
                 self._note(manifest, published, self._options.settings.fsync)
-                marked = len(published)
-        if len(published) > marked:
+        if todo and not repeating:
             # Should the machine lose it, the folders tell the same
             self._note(manifest, published, fsync=False)
+        # Where they were then: this start may have another folder
         dead_letter.publish(
-            self._options.dead_letter, manifest.streams, manifest.epoch, manifest.attempt
+            manifest.dead_letter, manifest.streams, manifest.epoch, manifest.attempt
         )
+
+    def _repeats(self, query: str, renamed: Mapping[str, str] | None) -> bool:
+        writer = self._writers.get(query if renamed is None else renamed.get(query, ""))
+        return writer is not None and writer.repeats
 
     def _note(self, manifest: Manifest, published: Iterable[str], fsync: bool) -> None:
         mark = _mark(manifest)

@@ -27,6 +27,7 @@ def describe_epoch(
     """The progress report of one epoch; plain values only."""
     previous, began, polled, ran, committed, published = times
     seconds = max(published - began, 1e-9)
+    result_rows = report.result_rows()
     rows = sum(seen.rows for split in report.splits for seen in split.streams.values())
     return {
         "id": id,
@@ -53,7 +54,7 @@ def describe_epoch(
             {
                 "query": query,
                 "description": sink.describe(),
-                "numOutputRows": report.result_rows().get(query, 0),
+                "numOutputRows": result_rows.get(query, 0),
             }
             for query, sink in sinks.items()
         ],

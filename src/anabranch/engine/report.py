@@ -89,8 +89,6 @@ class SiteReport(msgspec.Struct):
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     result_parts: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
-    received: dict[int, tuple[int, int]] = msgspec.field(default_factory=dict)
-    """Rows and bytes from each sender: splits at the first level, sites at the others."""
     arrived: dict[str, Counts] = msgspec.field(default_factory=dict)
     """Rows for each of its partitions, by exchange of its level, as the senders counted them."""
     held: list[HeldRef] = msgspec.field(default_factory=list)

@@ -53,12 +53,9 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     heard = [(msgspec.convert(plain, Word), contents) for plain, contents in map(unpack, parcels)]
     for word, contents in sorted(heard, key=lambda one: one[0].sender):
         words.append(word)
-        rows = size = 0
         for inlet, frame, length in contents:
-            rows, size = rows + frame.rows.height, size + length
             frames.setdefault(inlet, []).append(frame)
             sizes[inlet] = sizes.get(inlet, 0) + length
-        report.received[words[-1].sender] = (rows, size)
     names = {name for word in words for name in word.sent}
     report.arrived = {
         name: added([word.sent[name] for word in words if name in word.sent]) for name in names

@@ -67,6 +67,8 @@ def _as_text(rows: pl.DataFrame) -> pl.DataFrame:
             # In UTC: the zones of old times have seconds, which no offset tells
             plain = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
             changed.append(plain.dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ"))
+        elif isinstance(kind, pl.Datetime):
+            changed.append(column.dt.strftime("%Y-%m-%dT%H:%M:%S%.f"))
         elif isinstance(kind, pl.Time):
             changed.append(column.dt.strftime("%H:%M:%S%.f"))
     return rows.with_columns(changed)

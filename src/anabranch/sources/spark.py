@@ -5,7 +5,7 @@ the epochs take the landed batches like files. Landing a batch is idempotent by 
 number of the last one consumed is the offset in the manifest; so a batch that Spark replays after a
 crash is landed at most once more and consumed exactly once. The numbers are those of one query of Spark,
 so its id is part of the offset: a query that begins anew would bring other rows under old numbers.
-Landing goes on while an epoch runs, a few batches ahead.
+Landing goes on while an epoch runs, a few batches ahead, with all columns of the DataFrame.
 """
 
 from __future__ import annotations
@@ -85,6 +85,8 @@ class DataFrameReader:
         self._private = source.private
         self._folder = context.place.scratch / "landing" / source.stream
         self._schema = pl.Schema({name: source.schema[name] for name in context.columns})
+        self._columns = list(source.schema)
+        """All of the frame: a query that is added later may want others than those of now."""
         self._consumed = -1 if context.offset is None else int(context.offset["batch"])
         self._available_now = context.available_now
         self._room = threading.Condition()
@@ -97,7 +99,7 @@ class DataFrameReader:
         for leftover in self._folder.glob("_landing-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         writer = (
-            source.frame.select(*(f"`{name.replace('`', '``')}`" for name in self._schema))
+            source.frame.select(*(f"`{name.replace('`', '``')}`" for name in self._columns))
             .writeStream.foreachBatch(self._land)
             .option("checkpointLocation", str(self._folder / "_spark"))
             .queryName(f"anabranch-{self.stream}-{uuid.uuid4().hex[:6]}")
@@ -134,7 +136,7 @@ class DataFrameReader:
         write = _writer(str(waiting), self._fsync, self._private)
         written = batch.mapInArrow(write, "file string, rows long, checksum long").collect()
         files = sorted((row["file"], row["rows"], row["checksum"]) for row in written)
-        index = {"batch": number, "files": files}
+        index = {"batch": number, "columns": self._columns, "files": files}
         write_sealed(Place(waiting, self._private), INDEX, index, self._fsync)
         os.replace(waiting, place)
         if self._fsync:
@@ -160,6 +162,14 @@ class DataFrameReader:
                 raise StateError(
                     f"Stream '{self.stream}': '{place}' holds batch {index['batch']}. Was it renamed or "
                     "copied? Restore the folder together with the checkpoint, or start with a new one."
+                )
+            missing = [name for name in self._schema if name not in index["columns"]]
+            if missing:
+                raise SourceError(
+                    f"Stream '{self.stream}': batch {number} landed when the DataFrame had no column "
+                    f"'{missing[0]}', and Spark brings it only once. Start once with the DataFrame and the "
+                    "queries that there were then, and trigger='available-now', so that all that has landed "
+                    "is taken; then go on with the new ones."
                 )
             files = index["files"]
             count = sum(length for _, length, _ in files)

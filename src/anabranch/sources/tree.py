@@ -175,7 +175,7 @@ class Tree:
 
     def _compare(self, folder: Folder, stamp: Stamp) -> set[str]:
         """The names in a folder that came, went, or are those of folders now and were not, or the reverse."""
-        listed = {mark(name, is_folder) for name, is_folder, _ in self._list(folder)}
+        listed = {mark(name, is_folder) for name, is_folder, _ in self._list_large(folder)}
         if not listed <= folder.names and folder.settles is None and stamp == folder.stamp:
             # Not if they came after its times were looked at
             self._blind = self._blind or stamp == stamp_of(folder.path)
@@ -220,13 +220,18 @@ class Tree:
     # -- what is in a folder -----------------------------------------------------------------------
 
     def _scan(self, folder: Folder) -> list[Named]:
-        """What is in a folder that is entered; has it watched, if it is large."""
+        """What is in a folder that is entered."""
+        listed = self._list_large(folder)
+        folder.names = {mark(name, is_folder) for name, is_folder, _ in listed}
+        return listed
+
+    def _list_large(self, folder: Folder) -> list[Named]:
+        """What is in a folder; has it watched from now on, if it is large or has become so."""
         listed = self._list(folder)
-        if len(listed) >= LARGE and self._notices is not None:
+        if len(listed) >= LARGE and folder.watch is None and self._notices is not None:
             folder.watch = self._notices.watch(folder.path)
             # What came since then is in this list or among the notices
             listed = self._list(folder)
-        folder.names = {mark(name, is_folder) for name, is_folder, _ in listed}
         return listed
 
     def _list(self, folder: Folder) -> list[Named]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from anabranch.errors import StateError
 from anabranch.routing.locator import MAX_SLOTS
 from anabranch.state.checksum import Damaged, seal, sealed, unseal
-from anabranch.state.manifest import FORMAT_VERSION, VERSIONS, Manifest
+from anabranch.state.manifest import FORMAT_VERSION, VERSIONS, Manifest, StreamRecord
 from anabranch.state.segment import SegmentRef
 from anabranch.state.shelf import Shelf, ShelfChange
 from anabranch.state.validity import Impossible, refuse_impossible
@@ -23,8 +23,8 @@ class Delta(
 
     format_version: int = FORMAT_VERSION
     state: Manifest
-    """Itself, but with empty shelves, without what stays for a whole run, with only those exchanges that have
-    changed and only those rows that have begun to wait."""
+    """Itself, but with empty shelves, without what stays for a whole run, with only those exchanges and lanes
+    that have changed and only those rows that have begun to wait."""
     shelves: dict[str, ShelfChange]
     """What becomes of the shelves."""
     let_go: list[str]
@@ -32,6 +32,8 @@ class Delta(
 
 
 Entry = Manifest | Delta
+BY_LANE = ("lanes", "lane_values", "lane_times")
+"""What a stream's record has of each of its lanes."""
 
 
 def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange]) -> Delta:
@@ -47,14 +49,28 @@ def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange
         name: replace(record, shelf=Shelf(), signature="", placing="", wanted=[])
         for name, record in after.subqueries.items()
     }
+    streams = {
+        name: replace(record, **_lanes(before.streams[name], record))
+        for name, record in after.streams.items()
+    }
     return Delta(
         state=replace(
-            after, identity={}, queries={}, exchanges=exchanges, subqueries=subqueries,
+            after, identity={}, queries={}, streams=streams, exchanges=exchanges, subqueries=subqueries,
             held=[ref for ref in after.held if ref.file not in waiting],
         ),
         shelves={name: change for name, change in shelves.items() if change},
         let_go=sorted(waiting - still),
     )  # fmt: skip
+
+
+def _lanes(before: StreamRecord, after: StreamRecord) -> dict[str, Any]:
+    """What is kept of a stream lane by lane, of those that have changed; a run forgets none."""
+    found = {}
+    for name in BY_LANE:
+        known, now = getattr(before, name), getattr(after, name)
+        assert known.keys() <= now.keys()
+        found[name] = {lane: one for lane, one in now.items() if known.get(lane) != one}
+    return found
 
 
 def applied(before: Manifest, delta: Delta) -> Manifest:
@@ -65,6 +81,16 @@ def applied(before: Manifest, delta: Delta) -> Manifest:
         state,
         identity=before.identity,
         queries=before.queries,
+        streams={
+            name: replace(
+                record,
+                **{
+                    part: getattr(before.streams[name], part) | getattr(record, part)
+                    for part in BY_LANE
+                },
+            )
+            for name, record in state.streams.items()
+        },
         exchanges={**before.exchanges, **state.exchanges},
         subqueries={
             name: replace(

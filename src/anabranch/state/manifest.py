@@ -18,7 +18,7 @@ from anabranch.routing.reach import Hold, Reach
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -27,6 +27,7 @@ VERSIONS = {
     5: "with what query sets that change go on by",
     6: "with times of lanes, and lists of files that forget",
     7: "with the places where results went, and values of lanes",
+    8: "with the place of dead letters, and lanes by what has changed",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -188,6 +189,8 @@ class Manifest(
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that wait, oldest first."""
     moving: list[MovingRecord] = msgspec.field(default_factory=list)
+    dead_letter: str | None = None
+    """The folder in which letters of this epoch may still wait to become visible."""
     """The moves under way."""
     results: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     """What each query with a sink has given in this epoch; the sink knows where it waits."""

@@ -108,6 +108,7 @@ def copy(source: Place, target: Place, epoch: int | None = None) -> Manifest:
         raise StateError(f"'{target}' is in the checkpoint itself: copy to a folder outside of it.")
     for again in reversed(range(TRIES)):
         manifest = chosen(source, epoch)
+        newer = chosen(source, None).epoch > manifest.epoch
         try:
             for file, checksum in _named(manifest):
                 _copy_file(source, target, file)
@@ -127,8 +128,14 @@ def copy(source: Place, target: Place, epoch: int | None = None) -> Manifest:
                 "`anabranch checkpoint verify` says what of it is damaged."
             ) from error
     with explained(target):
-        target.put(FIRST, encode(replace(manifest, serial=0, oldest=0)), fsync=True)
+        target.put(FIRST, encode(_as_first(manifest, newer)), fsync=True)
     return manifest
+
+
+def _as_first(manifest: Manifest, newer: bool) -> Manifest:
+    """The manifest as the first of a line; if the run has gone on since, its results have been published."""
+    first = replace(manifest, serial=0, oldest=0, dead_letter=None)
+    return replace(first, results={}) if newer else first
 
 
 def _copy_file(source: Place, target: Place, file: str) -> None:
