@@ -55,7 +55,8 @@ def _refuse(orders: Orders, stream: str, one: int, other: int) -> None:
     raise RunError(
         f"Stream '{stream}' is said to come partitioned by {terms}, but the same value came in the "
         f"parts '{names[one]}' and '{names[other]}', so groups would be split. Epoch {orders.epoch} "
-        "is not counted. Take partitioned_by away and start with a new checkpoint."
+        "is not counted. Mend the files, so that equal values come in one part, and start again; or take "
+        "partitioned_by away and start with a new checkpoint."
     )
 
 

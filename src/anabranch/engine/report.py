@@ -110,7 +110,8 @@ class Word(msgspec.Struct):
 
     splits: list[SplitReport]
     sites: list[SiteReport]
-    watermarks: dict[str, int | None]
+    watermarks: dict[str, int | None] | None
+    """Those of this epoch; None from splits, which know only their own part of it."""
     sender: int
     sent: dict[str, Counts]
     """Rows for each partition of the site that hears it, by exchange."""

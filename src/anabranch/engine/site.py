@@ -64,7 +64,9 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
-    watermarks = words[0].watermarks or advance_watermarks(orders, splits)
+    watermarks = words[0].watermarks
+    if watermarks is None:
+        watermarks = advance_watermarks(orders, splits)
     reach = reach_of_inputs(orders.plan, orders.holds, watermarks)
     outbox = Outbox(orders, level)
     if fault is None:

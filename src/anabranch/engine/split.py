@@ -54,7 +54,7 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     # All sites need to know what was read; the first one passes the rest on to the driver
     brief = msgspec.structs.replace(report, held=[], condensed={})
     words = [
-        Word([brief if site else report], [], {}, task, outbox.sent(site), report.fault)
+        Word([brief if site else report], [], None, task, outbox.sent(site), report.fault)
         for site in range(sites)
     ]
     yield from pack(words, boxes)

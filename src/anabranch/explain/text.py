@@ -94,7 +94,8 @@ def _stream(stream: StreamPart) -> Iterator[str]:
         yield "    comes unpartitioned"
     figures = _figures(stream.expected, stream.measured, basis=True)
     if figures:
-        dropped = f"; {in_rows(stream.late_rows)} were late in all" if stream.late_rows else ""
+        were = "was" if stream.late_rows == 1 else "were"
+        dropped = f"; {in_rows(stream.late_rows)} {were} late in all" if stream.late_rows else ""
         yield from _wrapped(f"{figures}{dropped}", "    ")
     columns = (f"{name} {type_words(plan.schema[name])}".replace(" ", TIE) for name in plan.columns)
     yield from _wrapped(f"reads {', '.join(columns)}", "    ")

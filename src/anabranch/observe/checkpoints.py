@@ -42,7 +42,8 @@ def list_kept(checkpoint: Where, as_json: AsJson = False) -> None:
             table.add_row("damaged", "", "", "", f"{_short(name)}: {one.reason}")
         else:
             size = in_bytes(_state_bytes(one))
-            table.add_row(_epoch(one), _time(one.committed_at), size, one.holder, _short(name))
+            when = _time(one.committed_at) if one.epoch >= 0 else "–"
+            table.add_row(_epoch(one), when, size, one.holder, _short(name))
     Console(highlight=False, soft_wrap=True).print(table)
 
 

@@ -94,7 +94,9 @@ class FileReader:
                 del self._waiting[name]
             if self._source.lanes:
                 lane = self._source.lane_of(file)
-                self._lanes -= Counter([lane])
+                self._lanes[lane] -= 1
+                if not self._lanes[lane]:
+                    del self._lanes[lane]
 
     def _warn_of_waiting(self) -> None:
         absent = None if self._tree.present else missing(self._source.path)

@@ -134,6 +134,12 @@ def _newest(place: Place, names: list[str]) -> Manifest | StateError:
 def _next(before: Manifest, change: Delta, where: str) -> Manifest:
     """The manifest that follows another; StateError if it does not."""
     state = change.state
+    if state.serial > before.serial + 1:
+        missing = entry_name(before.serial + 1).rpartition("/")[2]
+        raise StateError(
+            f"The manifest '{where}' says what has changed since '{missing}', which is not there. Restore it "
+            "from a copy, or start with a new checkpoint folder."
+        )
     if (state.serial, state.token) != (before.serial + 1, before.token):
         raise StateError(
             f"The manifest '{where}' is number {state.serial} of its line and says what has changed since "

