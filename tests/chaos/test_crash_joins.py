@@ -34,6 +34,7 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES, options=JOINS), kills=5)
 
 
+@pytest.mark.soak
 def test_killed_at_random_changes_of_the_disk(tmp_path: Path) -> None:
     kill_at_changes(Crashing(tmp_path, 54, FILES, options=JOINS), kills=5, most=160)
 

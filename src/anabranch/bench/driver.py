@@ -35,6 +35,7 @@ from anabranch.engine.telling import Teller
 from anabranch.engine.transport import Transport, gather_sites
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
+from anabranch.plan.subquery import Subquery
 from anabranch.session import Session
 from anabranch.state.segment import SegmentRef
 
@@ -49,11 +50,13 @@ LOOK_EVERY = 50
 """Epochs between two counts of the files, which take longer than an epoch."""
 ROWS = 1_000
 """Rows that an epoch is said to have for each site."""
+WINDOW = 60
+"""By how much the time of an epoch is later than that of the one before: a window of the first query."""
 BAR = 0.5
 _UNTOLD: Any = None
 """In place of what was told once for the run."""
 QUERIES = {
-    "flows": "SELECT tb, srcIP, SUM(len) AS bytes FROM packets GROUP BY time/60 AS tb, srcIP",
+    "flows": f"SELECT tb, srcIP, SUM(len) AS bytes FROM packets GROUP BY time/{WINDOW} AS tb, srcIP",
     "heavy": "SELECT tb, bytes, COUNT(*) AS n FROM flows GROUP BY tb, bytes",
 }
 NOTES = (
@@ -118,7 +121,7 @@ class MadeUp:
 
     def _reports(self, orders: Orders) -> Iterator[bytes]:
         """What the tasks of an epoch would have sent to the driver."""
-        seen = StreamReport(rows=ROWS, bytes=60 * ROWS, newest=orders.epoch)
+        seen = StreamReport(rows=ROWS, bytes=60 * ROWS, newest=WINDOW * orders.epoch)
         splits = [SplitReport(streams={"packets": seen}, seconds=0.05)] * self._sites
         for site in range(self._sites):
             sites = [self._site(orders, level, site) for level in range(1, orders.plan.levels + 1)]
@@ -140,20 +143,23 @@ class MadeUp:
             report.subqueries[subquery.name] = SubqueryReport(
                 rows_in=ROWS, rows_received=ROWS, bytes_received=20 * ROWS, rows_out=ROWS,
                 groups=ROWS, bytes_out=20 * ROWS, seconds=0.05,
-                segments=[self._segment(orders, subquery.name, site, first, known.slots)],
+                segments=[self._segment(orders, subquery, site, first)],
             )  # fmt: skip
         return report
 
     def _segment(
-        self, orders: Orders, subquery: str, site: int, first: np.ndarray, slots: int
+        self, orders: Orders, subquery: Subquery, site: int, first: np.ndarray
     ) -> SegmentRef:
-        file = f"state/{subquery}/{orders.epoch:012d}-{site:04d}-open-{orders.attempt}.arrow"
+        file = f"state/{subquery.name}/{orders.epoch:012d}-{site:04d}-open-{orders.attempt}.arrow"
+        # In the time of what the subquery reads, which for one over windows is counted in windows
+        due = subquery.watermark(WINDOW * (orders.epoch + lifetime(self._sites)))
+        assert due is not None
         path = orders.place.root / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         return SegmentRef(
-            file=file, batch=0, table="open", tier=0, rows=ROWS, bytes=40 * ROWS, min_due=orders.epoch,
-            max_due=orders.epoch + lifetime(self._sites), live=((int(first[0]), int(first[-1]) + 1),),
+            file=file, batch=0, table="open", tier=0, rows=ROWS, bytes=40 * ROWS, min_due=due,
+            max_due=due, live=((int(first[0]), int(first[-1]) + 1),),
             along=(ROWS,), born=(orders.epoch, orders.epoch), checksum=0,
         )  # fmt: skip
 
