@@ -96,7 +96,7 @@ def run_state_growth(quick: bool, steps: Steps) -> Result:
         "run": describe(outcome),
     }
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine()}
-    bars = (Bar("growth", figures["growth"], "<=", 2.0),)
+    bars = (Bar("growth", figures["growth"], "<=", 1.3),)
     right = [epoch.rows for epoch in epochs] == list(way.rows)
     return Result("state-growth", figures, bars, NOTES, right, circumstances)
 

@@ -80,6 +80,17 @@ def run_evolution(drawn: Evolving, base: Path | None = None) -> Counter[str]:
     return course.counts
 
 
+class Placed(MemorySink):
+    """Results in memory that are said to have a place of their own."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self._place = place
+
+    def describe(self) -> str:
+        return self._place
+
+
 class _Course:
     def __init__(self, drawn: Evolving, checkpoint: Path) -> None:
         self.drawn, self.case, self.checkpoint = drawn, drawn.case, checkpoint
@@ -115,13 +126,13 @@ class _Course:
 
     def go(self, phase: Phase, last: bool) -> None:
         """Runs a phase, a second time if it is to crash in its first epoch."""
-        sinks = {name: MemorySink() for name in phase.queries}
+        sinks = {name: Placed(phase.places[name]) for name in phase.queries}
         self.first = self.committed() + 1
         if phase.crash:
             run = self.start(phase, sinks, last, phase.crash)
             self.follow(phase, run)
             self.counts[f"crash {phase.crash}"] += 1
-            sinks_again = {name: MemorySink() for name in phase.queries}
+            sinks_again = {name: Placed(phase.places[name]) for name in phase.queries}
             again = self.start(phase, sinks_again, last)
             assert not again.evolution, "a change that counts is no change for the next start"
             for name, sink in sinks_again.items():

@@ -30,6 +30,8 @@ class Phase:
     done: Mapping[str, str]
     """How each query came to be in it: new, keep, rename or adjust; and what was dropped."""
     formerly: Mapping[str, str]
+    places: Mapping[str, str]
+    """Where the results of each query go: what tells those apart that ask the same."""
     frames: int
     """How many frames of each stream there are by its end."""
     sites: int
@@ -63,11 +65,13 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
     names, phases = 0, list[Phase]()
     queries: dict[str, Query] = {}
+    places: dict[str, str] = {}
     cuts = sorted({chooser.integer(1, case.epochs) for _ in range(chooser.choice([1, 1, 2, 3]))})
     for frames in [*cuts, case.epochs]:
         done: dict[str, str] = {}
         formerly: dict[str, str] = {}
         now: dict[str, Query] = {}
+        exchanged = _exchanged(list(queries), chooser)
         for name, query in queries.items():
             what = chooser.choice(["keep", "keep", "rename", "drop", "adjust"])
             changed = _adjusted(query, chooser) if what == "adjust" else None
@@ -75,30 +79,51 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
                 what = "keep" if what == "adjust" else what
             names += 1
             new = f"n{names}" if what == "rename" else name
+            if name in exchanged:
+                what, new, changed = "rename", exchanged[name], None
             done[new] = what
             if what != "drop":
                 now[new] = changed if what == "adjust" and changed is not None else query
                 formerly[new] = name
         signatures = {query.node.signature for query in queries.values()}
-        fresh = [query for query in pool if query.node.signature not in signatures]
-        for query in fresh:
-            if chooser.flag(0.5) or not now:
+        # What asks the same as one that is gone would be that one under another name
+        kept = {formerly[name] for name in now}
+        gone = {queries[name].node.signature for name in queries if name not in kept}
+        for query in pool:
+            asked = query.node.signature in signatures
+            if query.node.signature in gone:
+                continue
+            if chooser.flag(0.15 if asked else 0.5) or not (asked or now):
                 names += 1
                 now[f"n{names}"], done[f"n{names}"] = query, "new"
         if not now:
             # The same as before: a set without queries is none
             now, done = dict(queries), dict.fromkeys(queries, "keep")
             formerly = {name: name for name in queries}
+        before, places = places, {}
+        for name in now:
+            places[name] = before[formerly[name]] if name in formerly else f"place of {name}"
         crash = chooser.choice(["", "", *FIRST_STEPS])
         sites, backfill = chooser.choice([2, 1, 5]), chooser.flag(0.4)
         seed = chooser.integer(0, 2**31) if meddling else None
         stop = chooser.choice([None, 1, 2]) if meddling else None
         if crash in ("opened", "after-commit", "after-publish"):
             stop = None  # how many epochs come before it is not for sure, or one too many
-        phases.append(Phase(now, done, formerly, frames, sites, backfill, crash, stop, seed))
+        phases.append(
+            Phase(now, done, formerly, places, frames, sites, backfill, crash, stop, seed)
+        )
         queries = now
     phases[-1] = replace(phases[-1], stop=None)
     return Evolving(case, tuple(phases), settings)
+
+
+def _exchanged(names: list[str], chooser: Chooser) -> dict[str, str]:
+    """Two queries that get each other's names, now and then."""
+    if len(names) < 2 or not chooser.flag(0.2):
+        return {}
+    one = chooser.integer(0, len(names) - 1)
+    other = (one + chooser.integer(1, len(names) - 1)) % len(names)
+    return {names[one]: names[other], names[other]: names[one]}
 
 
 def _adjusted(query: Query, chooser: Chooser) -> Query | None:
