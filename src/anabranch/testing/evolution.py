@@ -4,8 +4,8 @@ Every query is followed from the change it came with to the one it leaves with. 
 DuckDB gives for the rows that it is said to read: all, those from its change on, or those of a replay.
 
 >>> from anabranch.testing.cases import SeededChooser
->>> sorted(run_evolution(draw_evolution(SeededChooser(3))))
-['drop', 'keep', 'new']
+>>> sorted(run_evolution(draw_evolution(SeededChooser(4))))
+['crash opened', 'new', 'rename', 'rows compared']
 """
 
 from __future__ import annotations
