@@ -7,6 +7,7 @@ only about the stack of the thread, so what reaches it is done again in a thread
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable
@@ -50,7 +51,7 @@ def deeply(
     def run() -> None:
         _here.deep = True
         try:
-            outcome.append(work())
+            outcome.append(_without_collecting(work))
         except RecursionError:
             faults.append(_too_deep(what, error))
         except BaseException as fault:
@@ -60,6 +61,17 @@ def deeply(
     if faults:
         raise faults[0]
     return outcome[0]
+
+
+def _without_collecting(work: Callable[[], T]) -> T:
+    """What `work` returns; nobody looks for garbage meanwhile, for all of a large tree is in use."""
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
 
 
 def _too_deep(what: str, error: type[AnabranchError]) -> AnabranchError:

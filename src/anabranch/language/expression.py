@@ -96,7 +96,7 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         if name not in schema:
             raise LanguageError(f"{where}: column '{name}' is not found.{suggest(name, schema)}")
     try:
-        kind = kind_of(expression, schema, {})
+        kind = kind_of(expression, schema)
     except LanguageError as error:
         raise LanguageError(f"{where}: {error}") from error
     if kind in (pl.Int128, pl.UInt128):

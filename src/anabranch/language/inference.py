@@ -20,8 +20,23 @@ Kinds: TypeAlias = dict[int, tuple[Expression, Typed]]
 """What is known of the values of expressions, by their identity; they are kept so that it stays theirs."""
 
 
-def kind_of(expression: Expression, schema: Mapping[str, pl.DataType], kinds: Kinds) -> pl.DataType:
-    """The type of an expression; `kinds` has what is known of others over the same schema, and gets more."""
+_last: tuple[Mapping[str, pl.DataType], Kinds] = {}, {}
+"""The schema that was last asked about, and what is known over it: texts are read, then made nodes of."""
+MOST_KNOWN = 200_000
+
+
+def _known_over(schema: Mapping[str, pl.DataType]) -> Kinds:
+    global _last
+    before, kinds = _last
+    if (before is not schema and before != schema) or len(kinds) > MOST_KNOWN:
+        kinds = {}
+        _last = schema, kinds
+    return kinds
+
+
+def kind_of(expression: Expression, schema: Mapping[str, pl.DataType]) -> pl.DataType:
+    """The type of an expression over columns of these types."""
+    kinds = _known_over(schema)
     waiting = [expression]
     while waiting:
         part = waiting[-1]

@@ -6,6 +6,7 @@ them count as one: `<query>` where they end a query, `<subquery> input` where th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -104,6 +105,8 @@ class _Builder:
     inputs: dict[str, tuple[str, ...]] = field(default_factory=dict)
     nodes: dict[str, Node] = field(default_factory=dict)
     by_signature: dict[str, str] = field(default_factory=dict)
+    stateful: Counter[str] = field(default_factory=Counter)
+    """How many nodes with state each query has so far."""
 
     def add(self, node: Node, query: str) -> str:
         """The name of the need or stream that yields the node's rows."""
@@ -155,7 +158,5 @@ class _Builder:
         return name
 
     def _name(self, query: str) -> str:
-        taken = sum(
-            name.split("@")[0] == query for name, need in self.needs.items() if need.stateful
-        )
-        return f"{query}@{taken + 1}"
+        self.stateful[query] += 1
+        return f"{query}@{self.stateful[query]}"

@@ -21,8 +21,8 @@ from anabranch.language.join import Join
 from anabranch.language.lowering import columns_of
 from anabranch.language.node import Node, Stream
 from anabranch.language.numbered import Numbered, numbered
-from anabranch.language.stateless import Union
-from anabranch.language.window import Hop
+from anabranch.language.stateless import Filter, Union
+from anabranch.language.window import Hop, Tumble
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
@@ -35,9 +35,11 @@ from anabranch.routing.hashing import hash_columns
 from anabranch.routing.lanes import place_lanes
 from anabranch.routing.locator import slot_of
 from anabranch.routing.partition_map import even_map
+from anabranch.routing.sorting import distinct
 from anabranch.state.group import SiteState
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
+from anabranch.state.segment import LOCATOR
 
 
 def rates_on_sample(
@@ -49,19 +51,20 @@ def rates_on_sample(
         for name, rows in samples.items()
         if name in tree.streams
     }
+    read = {part for parts in tree.inputs.values() for part in parts}
+    many = len(tree.nodes) > MANY
     evaluator = _Evaluator(samples)
     yielded = {name: rows.height for name, rows in samples.items()}
     for name, node in tree.nodes.items():
         if not node.streams <= samples.keys():
             continue
         try:
-            rows = evaluator.rows(node)
+            yielded[name], width = evaluator.measure(node, closely=name in read or not many)
         except Exception:
             continue  # an estimate is not worth failing for; the run will say what is wrong
-        yielded[name] = rows.height
         if all(part in yielded for part in tree.inputs[name]):
             received = sum(yielded[part] for part in tree.inputs[name])
-            rates[name] = Rates(_width(rows), rows.height / received if received else 0.0)
+            rates[name] = Rates(width, yielded[name] / received if received else 0.0)
     return rates
 
 
@@ -86,6 +89,10 @@ def _width(rows: pl.DataFrame) -> float:
     return rows.drop(own).estimated_size() / max(1, rows.height)
 
 
+MANY = 64
+"""Of more nodes than this, aggregates that nothing reads are not computed: it is enough to count groups."""
+LARGE_CONDITION = 5_000
+"""Parts of a condition that is not tried on a sample: all rows are taken to pass it."""
 PAIRED_ROWS = 1_000
 """Rows of each input that a join without equal keys is tried with."""
 
@@ -105,6 +112,18 @@ class _Evaluator:
             self.known[node.signature] = self._evaluate(node)
         return self.known[node.signature]
 
+    def measure(self, node: Node, closely: bool) -> tuple[int, float]:
+        """How many rows a node gives over the sample, and how wide they are; about, if not `closely`."""
+        if not closely and isinstance(node, Aggregate) and isinstance(node.window, Tumble):
+            operator = operator_of(node, None)
+            taken = operator.intake(self.rows(node.input), Spread(1), 0)
+            keys = [key.name for key in node.keys if key.name in taken]
+            numbers = 8 * (len(node.schema) - len(keys))
+            wide = taken.select(keys).estimated_size() / max(1, taken.height)
+            return len(distinct(taken[LOCATOR].to_numpy())), wide + numbers
+        rows = self.rows(node)
+        return rows.height, _width(rows)
+
     def _evaluate(self, node: Node) -> pl.DataFrame:
         if isinstance(node, Stream):
             assert node.ordered
@@ -116,6 +135,8 @@ class _Evaluator:
         if isinstance(node, Join) and node.rows is not None:
             node = numbered(node)
         below = [self.rows(part) for part in node.inputs]
+        if isinstance(node, Filter) and getattr(node.predicate, "weight", 1) > LARGE_CONDITION:
+            return below[0]
         if not isinstance(node, Stateful):
             return apply(steps_of(node), below[0])
         wanted = None

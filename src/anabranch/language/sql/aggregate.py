@@ -36,8 +36,21 @@ def read_aggregate(
 
 
 def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The nodes of a tree but for those inside of sub-queries."""
-    return tree.walk(prune=lambda node: isinstance(node, exp.Query))
+    """The nodes of a tree but for those inside of sub-queries, from the outside in."""
+    # Of a long chain most of the time would go to a general walk
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, exp.Query):
+            continue
+        below: list[exp.Expr] = []
+        for value in node.args.values():
+            if isinstance(value, exp.Expr):
+                below.append(value)
+            elif isinstance(value, list):
+                below += [part for part in value if isinstance(part, exp.Expr)]
+        waiting += reversed(below)
 
 
 def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:

@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import TokenType
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
 from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
-from anabranch.language.inference import Kinds, kind_of
+from anabranch.language.inference import kind_of
 from anabranch.language.sql.precedence import OrderedParser
 
 
@@ -83,8 +83,6 @@ class Scope:
     inputs: Inputs = Inputs()
     own: Collection[str] = ()
     """Columns that a name without an input means first: those that GROUP BY made."""
-    kinds: Kinds = field(default_factory=dict, init=False, compare=False, repr=False)
-    """The types of expressions that were asked for."""
 
     def error(self, message: str, at: exp.Expr | int | None = None) -> PlacedError:
         """The error to raise, with the position of the node (or the offset) in the text."""
@@ -115,7 +113,7 @@ class Scope:
     def kind(self, expression: Expression) -> pl.DataType:
         """The type of an expression over the columns there are."""
         try:
-            return kind_of(expression, self.schema, self.kinds)
+            return kind_of(expression, self.schema)
         except LanguageError as error:
             raise self.error(str(error)) from error
 

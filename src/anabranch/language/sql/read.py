@@ -27,7 +27,7 @@ from anabranch.language.alike import refuse_unlike
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.deep import deeply
-from anabranch.language.sql.aggregate import aggregates_in
+from anabranch.language.sql.aggregate import aggregates_in, outside_queries
 from anabranch.language.sql.dialect import Scope, StatementDialect, first_word, parse
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.from_clause import From
@@ -122,11 +122,12 @@ class _Reader:
             raise self.scope.error(
                 f"{name} in WHERE: WHERE chooses rows before they are grouped. Use HAVING.", found
             )
-        over = where.find(exp.Window)
-        if over:
-            raise self.scope.error(
-                "OVER in WHERE: name the value in a sub-query and filter there with WHERE.", over
-            )
+        for over in outside_queries(where):
+            if isinstance(over, exp.Window):
+                raise self.scope.error(
+                    "OVER in WHERE: name the value in a sub-query and filter there with WHERE.",
+                    over,
+                )
 
 
 def _needs_rows_for_good(tree: exp.Select) -> bool:
