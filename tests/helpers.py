@@ -45,10 +45,10 @@ SUMS = "SELECT time // 10 AS tb, k, COUNT(*) AS n, SUM(v) AS total FROM rows GRO
 Rows = list[tuple[Any, ...]]
 
 
-def examples(number: int) -> settings:
-    """So many examples in `make test-all`, a fifth of them in `make test`."""
+def examples(number: int, part: int = 5) -> settings:
+    """So many examples in `make test-all`, a fifth of them, or another part, in `make test`."""
     whole = settings.get_current_profile_name() == "random"
-    return settings(max_examples=number if whole else max(1, number // 5))
+    return settings(max_examples=number if whole else max(1, number // part))
 
 
 def sample(number: int, rows: int = 40) -> pl.DataFrame:

@@ -47,9 +47,8 @@ def test_killed_at_a_step_again_and_again(tmp_path: Path, step: str) -> None:
     crashing.check()
 
 
-@pytest.mark.parametrize(
-    "seed", [11, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (12, 13, 14, 15, 16))]
-)
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [11, 12, 13, 14, 15, 16])
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES), kills=6)
 

@@ -147,7 +147,7 @@ def packets(seed: int, rows: int) -> pl.DataFrame:
     )
 
 
-@examples(EXAMPLES)
+@examples(EXAMPLES, part=10)
 @given(
     made=query_sets(),
     seed=st.integers(0, 1000),

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
+STARTED = "started"
+STARTING = 60.0
+"""Seconds that a process may take to start, on a machine with much to do."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -30,10 +33,17 @@ class _Worker(Generic[Item]):
     pipe: Connection
     item: Item | None = None
     since: float = 0.0
+    """When it began with the item."""
+    started: bool = False
+    """Whether its process is up: until then it has a longer time."""
 
     def give(self, item: Item) -> None:
         self.item, self.since = item, time.monotonic()
         self.pipe.send(item)
+
+    def over(self, longest: float) -> bool:
+        """Whether it takes longer than so many seconds."""
+        return time.monotonic() - self.since > (longest if self.started else longest + STARTING)
 
     def end(self) -> None:
         self.process.kill()
@@ -65,11 +75,15 @@ def spread(
                 assert at is not None
                 if worker.pipe in ready:
                     try:
+                        if not worker.started:
+                            worker.started = worker.pipe.recv() == STARTED
+                            worker.since = time.monotonic()
+                            continue
                         yield at, worker.pipe.recv()
                     except EOFError:
                         yield at, LostItem("the process died")
                         worker = workers[place] = _again(work, worker)
-                elif time.monotonic() - worker.since > longest:
+                elif worker.over(longest):
                     yield at, LostItem(f"no end after {longest:.0f} s")
                     worker = workers[place] = _again(work, worker)
                 else:
@@ -103,5 +117,6 @@ def _again(work: Callable[[Item], Any], worker: _Worker[Item]) -> _Worker[Item]:
 def _serve(pipe: Connection, work: Callable[[Any], Any]) -> None:
     # What anything prints meanwhile is not for whoever reads the report on standard output
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    pipe.send(STARTED)
     while True:
         pipe.send(work(pipe.recv()))
