@@ -69,7 +69,8 @@ def spread(
             break
     try:
         while workers:
-            ready = wait([worker.pipe for worker in workers], timeout=1.0)
+            pause = min(1.0, max(0.01, longest))
+            ready = wait([worker.pipe for worker in workers], timeout=pause)
             for place, worker in enumerate(list(workers)):
                 at = worker.item
                 assert at is not None
