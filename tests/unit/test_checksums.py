@@ -262,3 +262,16 @@ def test_a_mark_that_a_machine_without_power_has_lost_stops_nobody(tmp_path: Pat
         stage.write(number)
     stage.finish()
     assert stage.results() == stage.expected(*(sample(number) for number in range(4)))
+
+
+def test_results_of_folders_are_marked_also_beside_sinks_that_would_have_them_twice(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
+    session, rows = stage.stream()
+    session.query("all", rows.select("time", "k"))
+    session.query("none", rows.where("v < -1000").select("time"))
+    stage.write(0)
+    stage.run(session, sinks={"all": stage.out, "none": "memory"})
+    (mark,) = (stage.checkpoint / "results").glob("published-*.json")
+    assert '"all"' in mark.read_text()

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from anabranch.errors import StateError
+from anabranch.routing.lane_times import LaneTime
 from anabranch.state.entry import encode
 from anabranch.state.ledger import Ledger
 from anabranch.state.line import entry_name, read_line, read_newest
-from anabranch.state.manifest import ExchangeRecord, Manifest
+from anabranch.state.manifest import ExchangeRecord, Manifest, StreamRecord
 from anabranch.state.place import Place
 
 FIRST = Manifest(
@@ -136,3 +137,18 @@ def test_an_entry_that_could_not_be_flushed_is_not_taken_for_another_runs(
     assert ledger.lost() is None
     ledger_on(place).claim(FIRST)
     assert "Another run has taken over" in str(ledger.lost())
+
+
+def test_lanes_that_are_forgotten_are_gone_for_the_next_reader_too(tmp_path: Path) -> None:
+    """A delta has only the lanes that have changed, so one that forgets some takes a whole entry."""
+    place = Place(tmp_path)
+    ledger = ledger_on(place)
+    ledger.claim(FIRST)
+    lanes = [("a", "b"), ("a", "b"), ("a", "b", "c"), ()]
+    for epoch, some in enumerate(lanes):
+        times = {lane: LaneTime(newest=epoch) for lane in some}
+        streams = {"rows": StreamRecord(lane_times=times)}
+        ledger.commit(msgspec.structs.replace(FIRST, epoch=epoch, streams=streams), {})
+        newest = read_newest(place)
+        assert newest is not None
+        assert newest.streams["rows"].lane_times == times

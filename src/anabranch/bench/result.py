@@ -42,6 +42,9 @@ def describe(outcome: JobOutcome) -> dict[str, Any]:
     job = msgspec.to_builtins(outcome.job)
     for place in ("data", "scratch"):
         del job[place]
+    if job.get("source"):
+        # Where it lies is of no use on another machine
+        job["source"] = "another version"
     answer = outcome.answer
     batches = [epoch for epoch in answer.epochs[1:] if not epoch.rows]
     with_empty = answer.steady_seconds + sum(epoch.ms for epoch in batches) / 1000

@@ -91,17 +91,17 @@ class Outlets:
         """
         published: set[str] = set()
         if manifest.results and self._place.has(_mark(manifest)):
-            published = self._published(manifest)
+            published = self._published(manifest, renamed)
         self._publish(manifest, published, renamed)
 
-    def _published(self, manifest: Manifest) -> set[str]:
+    def _published(self, manifest: Manifest, renamed: Mapping[str, str] | None) -> set[str]:
         """Whose results the mark says are where they belong."""
         what = "The record of published results"
         try:
             return {*read_sealed(self._place, _mark(manifest), what)["queries"]}
         except StateError:
             # Lost with the power of a machine: it was not flushed, for the folders tell the same
-            if any(writer.repeats for writer in self._writers.values()):
+            if self._repeating(manifest, renamed):
                 raise
             return set()
 
@@ -109,8 +109,8 @@ class Outlets:
         self, manifest: Manifest, published: set[str], renamed: Mapping[str, str] | None
     ) -> None:
         todo = {query: parts for query, parts in manifest.results.items() if query not in published}
-        repeating = any(writer.repeats for writer in self._writers.values())
-        # Folders first: they can be asked, so the marks that are flushed come after what cannot
+        noted = not todo
+        # Folders first, which can be asked what they have: each other sink is noted as soon as it is served
         for query, parts in sorted(todo.items(), key=lambda one: self._repeats(one[0], renamed)):
             now = query if renamed is None else renamed.get(query, "")
             writer = self._writers.get(now)
@@ -122,15 +122,21 @@ class Outlets:
                 )
             writer.publish(parts, manifest.epoch, manifest.attempt)
             published.add(query)
-            if writer.repeats:
+            noted = writer.repeats
+            if noted:
                 self._note(manifest, published, self._options.settings.fsync)
-        if todo and not repeating:
-            # Should the machine lose it, the folders tell the same
-            self._note(manifest, published, fsync=False)
+        if not noted:
+            # Should the machine lose it, folders tell the same; what others have had stays flushed
+            flushed = self._repeating(manifest, renamed) and self._options.settings.fsync
+            self._note(manifest, published, flushed)
         # Where they were then: this start may have another folder
         dead_letter.publish(
             manifest.dead_letter, manifest.streams, manifest.epoch, manifest.attempt
         )
+
+    def _repeating(self, manifest: Manifest, renamed: Mapping[str, str] | None) -> bool:
+        """Whether results of the epoch go to a sink that would have them twice."""
+        return any(self._repeats(query, renamed) for query in manifest.results)
 
     def _repeats(self, query: str, renamed: Mapping[str, str] | None) -> bool:
         writer = self._writers.get(query if renamed is None else renamed.get(query, ""))

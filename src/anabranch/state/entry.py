@@ -36,8 +36,13 @@ BY_LANE = ("lanes", "lane_values", "lane_times")
 """What a stream's record has of each of its lanes."""
 
 
-def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange]) -> Delta:
-    """How a manifest differs from the one before it, given what becomes of the shelves."""
+def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange]) -> Delta | None:
+    """How a manifest differs from the one before it, given what becomes of the shelves.
+
+    None if lanes are forgotten, as where a stream has none any more: then it takes a whole one.
+    """
+    if any(_forgets_lanes(before.streams[name], one) for name, one in after.streams.items()):
+        return None
     waiting = {ref.file for ref in before.held}
     still = {ref.file for ref in after.held}
     exchanges = {
@@ -64,13 +69,16 @@ def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange
 
 
 def _lanes(before: StreamRecord, after: StreamRecord) -> dict[str, Any]:
-    """What is kept of a stream lane by lane, of those that have changed; a run forgets none."""
+    """What is kept of a stream lane by lane, of those that have changed."""
     found = {}
     for name in BY_LANE:
         known, now = getattr(before, name), getattr(after, name)
-        assert known.keys() <= now.keys()
         found[name] = {lane: one for lane, one in now.items() if known.get(lane) != one}
     return found
+
+
+def _forgets_lanes(before: StreamRecord, after: StreamRecord) -> bool:
+    return any(not getattr(before, part).keys() <= getattr(after, part).keys() for part in BY_LANE)
 
 
 def applied(before: Manifest, delta: Delta) -> Manifest:

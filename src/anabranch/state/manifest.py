@@ -189,9 +189,9 @@ class Manifest(
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that wait, oldest first."""
     moving: list[MovingRecord] = msgspec.field(default_factory=list)
+    """The moves under way."""
     dead_letter: str | None = None
     """The folder in which letters of this epoch may still wait to become visible."""
-    """The moves under way."""
     results: dict[str, list[ResultPart]] = msgspec.field(default_factory=dict)
     """What each query with a sink has given in this epoch; the sink knows where it waits."""
     sinks: dict[str, str] = msgspec.field(default_factory=dict)
