@@ -11,16 +11,27 @@ import contextlib
 import json
 import sys
 import threading
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from anabranch import Session
 from anabranch.engine.local import local_spark
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 SITES = 3
-AWAY = 2
+AWAY = 5
 """Epochs for which nothing replaces what was killed."""
+
+
+def await_executors(spark: SparkSession) -> None:
+    """Waits until every executor has registered: one that comes later would be given sites of the others."""
+    context = spark.sparkContext._jsc.sc()
+    while len(context.getExecutorIds().mkString(" ").split()) < SITES:
+        time.sleep(0.1)
 
 
 def keep_killing(stop: threading.Event) -> None:
@@ -38,8 +49,10 @@ def keep_killing(stop: threading.Event) -> None:
 
 
 def main(folder: str, rows: int, kill_at: int) -> None:
+    spark = local_spark(f"local-cluster[{SITES},1,1024]")
+    await_executors(spark)
     session = Session(
-        local_spark("local-cluster[3,1,1024]"), sites=SITES,
+        spark, sites=SITES,
         settings={"max_rows_per_epoch": 5_000, "fsync": False, "recent_progress": 1000},
     )  # fmt: skip
     session.stream(

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -17,6 +18,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 ROWS, KILL_AT = 110_000, 10
 
 
+def well_placed(site: dict[str, Any]) -> bool:
+    """Whether a site ran where it was to."""
+    return bool(site["executor"] == site["askedExecutor"])
+
+
 def test_sites_keep_their_executors_and_survive_the_loss_of_one(tmp_path: Path) -> None:
     program = Path(__file__).with_name("cluster.py")
     done = subprocess.run(
@@ -26,16 +32,19 @@ def test_sites_keep_their_executors_and_survive_the_loss_of_one(tmp_path: Path) 
     told = json.loads(done.stdout.splitlines()[-1])
     epochs = told["epochs"]
     assert len(epochs) >= ROWS // 5_000
-    calm = [sites for number, sites in enumerate(epochs) if number != KILL_AT]
-    right = [all(one["executor"] == one["askedExecutor"] for one in sites) for sites in calm]
-    assert sum(right) >= 0.99 * len(right), right
-    assert {one["executor"] for one in epochs[0]} == {"0", "1", "2"}
+    before = next(sites for sites in reversed(epochs[:KILL_AT]) if all(map(well_placed, sites)))
+    assert {one["executor"] for one in before} == {"0", "1", "2"}
+    lost = next(one["site"] for one in before if one["executor"] == "1")
+    # It dies some time after that epoch has begun, and is missed in that one or soon after
+    missed = next(n for n in range(KILL_AT, len(epochs)) if epochs[n][lost]["rowsIn"] == 0)
+    assert missed <= KILL_AT + 3
+    calm = [sites for n, sites in enumerate(epochs) if not KILL_AT <= n <= missed]
+    right = [all(map(well_placed, sites)) for sites in calm]
+    # Spark holds a task back for its executor for a time only, which a crowded machine can use up once
+    assert sum(right) >= len(right) - 1, right
     # The partitions of the lost executor's site are spread over the others, at once
-    after = epochs[KILL_AT + 1]
-    assert after[1]["rowsIn"] == 0
-    assert after[0]["rowsIn"] > 0
-    assert after[2]["rowsIn"] > 0
-    assert any(entry["cause"] == "site 1 is gone" for entry in told["history"])
+    assert all(one["rowsIn"] > 0 for one in epochs[missed] if one["site"] != lost)
+    assert any(entry["cause"] == f"site {lost} is gone" for entry in told["history"])
     assert "1" not in {one["executor"] for one in epochs[-2]}
     found = pl.read_parquet(tmp_path / "out" / "**/*.parquet")
     plain = Session.in_process(1)
