@@ -50,6 +50,8 @@ LOOK_EVERY = 50
 """Epochs between two counts of the files, which take longer than an epoch."""
 ROWS = 1_000
 """Rows that an epoch is said to have for each site."""
+MEMORY = 16 * 2**30
+"""Bytes of the machine that a site is said to have for itself."""
 WINDOW = 60
 """By how much the time of an epoch is later than that of the one before: a window of the first query."""
 BAR = 0.5
@@ -129,8 +131,9 @@ class MadeUp:
 
     def _site(self, orders: Orders, level: int, site: int) -> SiteReport:
         report = SiteReport(
-            level, site, started=time.time(), worker=site, executor=str(site), seconds=0.1
-        )
+            level, site, started=time.time(), worker=site, executor=str(site), seconds=0.1,
+            machine=str(site), memory=MEMORY,
+        )  # fmt: skip
         for subquery in orders.plan.at_level(level):
             known = orders.maps[subquery.exchange]
             mine = known.partitions_of(site)

@@ -18,10 +18,10 @@ from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 
 ROWS = 1000
-FILES = 40
+FILES = 80
 LEFT_OUT = 5
 """Epochs at the start that do not count: the JVM compiles, workers start."""
-REPEATS = 3
+REPEATS = 5
 CANDIDATES = (("default", 2), ("RocksDB", 2), ("default", 8), ("RocksDB", 8))
 BEFORE = 0.8
 """What an epoch of this version should take at most of one before it."""

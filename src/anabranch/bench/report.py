@@ -28,12 +28,7 @@ def show(result: Result, console: Console) -> None:
             "[green]met[/]" if figures["equal"] else "[red]not met[/]",
         )  # fmt: skip
     console.print(table)
-    lines = {
-        "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency,
-        "join": _join, "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning,
-        "strategies": _strategies, "sharing": _sharing, "theta": _theta, "balance": _balance, "skew": _skew,
-    }  # fmt: skip
-    for line in lines[result.benchmark](figures):
+    for line in LINES[result.benchmark](figures):
         console.print("  " + line, highlight=False, soft_wrap=True)
     load = result.circumstances["loadavg"]
     console.print(
@@ -171,6 +166,21 @@ def _sharing(figures: dict[str, Any]) -> Iterator[str]:
         yield f"{count:>2} queries: {_rate(found['spread'])}; {found['bytes'] / 1e6:,.1f} MB an epoch"
 
 
+def _driver(figures: dict[str, Any]) -> Iterator[str]:
+    for sites, found in figures["sites"].items():
+        yield (
+            f"{sites:>5} sites: {1000 * found['seconds']:,.0f} ms of the driver an epoch, at most "
+            f"{1000 * found['seconds_most']:,.0f}; {found['manifest_bytes'] / 1e3:,.0f} kB of manifest, "
+            f"{found['orders_bytes'] / 1e3:,.0f} kB of orders"
+        )
+    long = figures["long"]
+    early, late = (1000 * seconds for seconds in long["cpu_seconds"])
+    yield (
+        f"over {long['epochs']:,} epochs: {early:.1f} ms at first, {late:.1f} at the end; files "
+        f"{long['files'][0]:,} and {long['files'][1]:,}"
+    )
+
+
 def _theta(figures: dict[str, Any]) -> Iterator[str]:
     for window in ("time", "rows"):
         for sites, found in figures[window].items():
@@ -219,3 +229,11 @@ def _rate(values: dict[str, Any]) -> str:
         f"{values['median'] / 1e6:.2f} M rows/s "
         f"({runs}, {values['least'] / 1e6:.2f} to {values['most'] / 1e6:.2f})"
     )
+
+
+LINES = {
+    "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
+    "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
+    "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
+}  # fmt: skip
+"""What each benchmark says beside its bars."""
