@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import settings
 
 from anabranch import Query, Session, col, count, sum_
+from anabranch.adapt.collector import Standing
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
+from anabranch.routing.partition_map import PartitionMap
 from anabranch.sinks.files import FileSink
 from anabranch.state.line import read_line
 from anabranch.state.manifest import Manifest
@@ -49,6 +52,11 @@ def examples(number: int, part: int = 5) -> settings:
     """So many examples in `make test-all`, a fifth of them, or another part, in `make test`."""
     whole = settings.get_current_profile_name() == "random"
     return settings(max_examples=number if whole else max(1, number // part))
+
+
+def in_soak(values: Iterable[Any]) -> list[Any]:
+    """Parameters of a test that only `make test-all` has: more of the same."""
+    return [pytest.param(value, marks=pytest.mark.soak) for value in values]
 
 
 def sample(number: int, rows: int = 40) -> pl.DataFrame:
@@ -239,3 +247,14 @@ def ranges(values: Iterable[int]) -> list[tuple[int, int]]:
         else:
             found.append((value, value + 1))
     return found
+
+
+def at_rest(exchange: str, known: PartitionMap, sites: int) -> Standing:
+    """How an exchange stands of which nothing is moved, kept or put aside."""
+    nothing, never = np.zeros(known.partitions), np.zeros(known.partitions, dtype=bool)
+    return Standing(
+        maps={exchange: known}, bytes={exchange: nothing}, aside={exchange: nothing},
+        spills={exchange: ~never}, closing={exchange: never}, since={exchange: nothing}, waiting=(),
+        fixed={exchange: never}, alive=np.ones(sites, dtype=bool), memory=np.full(sites, np.inf),
+        held=np.zeros(sites),
+    )  # fmt: skip

@@ -14,10 +14,14 @@ from anabranch.errors import SettingsError, suggest
 
 STRATEGIES = ("subquery", "query", "operator")
 SHARED, SPLIT, NONE = BUFFERS = ("shared", "split", "none")
-POLICIES = ("hybrid", "load", "memory", "none")
+HYBRID, LAZY_DISK, ACTIVE_DISK = "hybrid", "lazy-disk", "active-disk"
+POOR, RICH, ANY = "poor", "rich", "any"
+POLICIES = (HYBRID, "load", "memory", LAZY_DISK, ACTIVE_DISK, "none")
+AUTO = "auto"
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
+    "spill_first": (POOR, RICH, ANY),
 }  # fmt: skip
 
 FINITE = 1e9
@@ -29,7 +33,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "imbalance_threshold": (1, FINITE), "utilisation_limit": (0, 1),
     "least_collection_seconds": (0, FINITE), "most_collection_seconds": (0, FINITE),
     "least_gain_seconds": (0, FINITE), "moved_bytes_per_epoch": (1, inf), "skew_buffer_bytes": (1, inf),
-    "site_memory_bytes": (1, inf), "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
+    "site_memory_bytes": (1, inf), "memory_share": (0, 1), "spill_share": (0, 1),
+    "spill_idle_epochs": (0, inf), "memory_balance": (0, 1), "output_ratio": (1, FINITE),
+    "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
     "compaction_floor_rows": (0, inf), "combine_reduction": (0, FINITE), "keep_manifests": (1, inf),
     "recent_progress": (1, inf), "landing_ahead": (1, inf),
 }  # fmt: skip
@@ -71,8 +77,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     allot_imbalance: float = 1.2
     # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
     # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
-    # is room. "none": nothing moves.
-    policy: str = "hybrid"
+    # is room. "lazy-disk": the paper on state adaptation, which evens out memory. "active-disk": the same,
+    # and sites that give few results put state aside early. "none": nothing moves.
+    policy: str = HYBRID
     # Tune the thresholds and the time of collection by themselves. If not, the three after it are Flux's
     # th_imb, th_util and δ_min, with its values.
     self_tuning: bool = True
@@ -92,8 +99,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Exchange. "none": nothing waits.
     skew_buffer: str = SHARED
     skew_buffer_bytes: int = 64 * 1024 * 1024
-    # Bytes of state a site may keep; None: no limit.
-    site_memory_bytes: int | None = None
+    # Bytes of state a site may keep in memory: what goes beyond is put aside. "auto": memory_share of what
+    # its machine or container has free, divided by the sites there; None: no limit.
+    site_memory_bytes: int | str | None = AUTO
+    memory_share: float = 0.5
+    # A site over its memory puts this share of its state aside at once (the paper on state adaptation has
+    # 30%): first partitions that have had no rows for so many epochs, then "poor" ones, which give fewest
+    # results for their bytes. "rich" ones first, or "any", are only good to be compared with.
+    spill_share: float = 0.3
+    spill_idle_epochs: int = 20
+    spill_first: str = POOR
+    # For lazy-disk and active-disk: state moves when the emptiest site keeps less than this of the fullest,
+    # and a site puts state aside early when another's partitions give this many times its results.
+    memory_balance: float = 0.8
+    output_ratio: float = 2.0
     # Merge this many segments of one tier into one of the next.
     compaction_fan: int = 8
     # Rows a site may rewrite per tier and epoch, as a multiple of the rows it received.
@@ -131,10 +150,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                     f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
                     f"{', '.join(options)}."
                 )
+        if isinstance(self.site_memory_bytes, str) and self.site_memory_bytes != AUTO:
+            raise SettingsError(
+                f"Setting 'site_memory_bytes' is {self.site_memory_bytes!r}; expected a number of bytes, "
+                f"'{AUTO}' or nothing for no limit."
+            )
         for name, (least, most) in BOUNDS.items():
             value = getattr(self, name)
             # Not `<`, which a NaN would pass
-            if value is not None and not (least <= value <= most):
+            if value is not None and value != AUTO and not (least <= value <= most):
                 upper = "" if most == inf else f" and at most {most:g}"
                 raise SettingsError(
                     f"Setting '{name}' is {value}; expected at least {least}{upper}."

@@ -25,7 +25,7 @@ from anabranch.testing.trial import Outcome, check
 pytestmark = pytest.mark.chaos
 
 SEEDS = range(20)
-RARE = (80,)
+RARE = (20, 22, 32)
 """Seeds with the kinds of fault and disturbance that the others do not have."""
 
 
@@ -78,7 +78,7 @@ def test_a_seed_does_the_same_again() -> None:
     outcomes = []
     for _ in range(2):
         outcome = Outcome()
-        check(*draw_seed(17), outcome=outcome)
+        check(*draw_seed(32), outcome=outcome)
         outcomes.append(outcome)
     one, other = outcomes
     assert one.fired == other.fired

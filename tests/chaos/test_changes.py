@@ -9,13 +9,13 @@ import pytest
 
 from anabranch.testing.cases import SeededChooser
 from anabranch.testing.evolution import draw_evolution, run_evolution
+from helpers import in_soak
 
 pytestmark = pytest.mark.chaos
 
 GROUPS = [
     range(10),
-    range(10, 20),
-    *(pytest.param(range(n, n + 50), marks=pytest.mark.soak) for n in (20, 70)),
+    *in_soak([range(10, 20), range(20, 70), range(70, 120)]),
 ]
 
 

@@ -101,7 +101,7 @@ def meddle_once(run: Any, draw: random.Random) -> None:
 
 @pytest.mark.parametrize("far", [False, True])
 def test_hands_of_two_users(tmp_path: Path, far: bool) -> None:
-    made = frames(24)
+    made = frames(16)
     checkpoint = f"file://{tmp_path}/ckpt" if far else str(tmp_path / "ckpt")
     run = session(EpochSource(made)).start(
         sinks={"n": "memory"}, checkpoint=checkpoint, at_end="close"

@@ -38,7 +38,7 @@ def test_a_wrong_answer_is_found_and_told_with_a_small_input(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(FUNCTIONS, "<=", lambda a, b: a < b)  # type: ignore[attr-defined]
-    wrong = next(outcome for outcome in map(run_case, range(200)) if outcome.verdict == FAILED)
+    wrong = next(outcome for outcome in map(run_case, range(8, 200)) if outcome.verdict == FAILED)
     assert f"anabranch fuzz --first {wrong.seed} --cases 1" in wrong.reason
     assert "DuckDB: SELECT" in wrong.reason
     assert "stream a" in wrong.reason

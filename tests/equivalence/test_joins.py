@@ -41,7 +41,7 @@ from anabranch.testing.chooser import Clock
 from anabranch.testing.joins import SHAPES, JoinMaker, draw_join_case
 from anabranch.testing.queries import QueryMaker
 from anabranch.testing.trial import Leg, Outcome, Trial, check, draw_trial
-from helpers import examples
+from helpers import examples, in_soak
 
 SITES = (1, 2, 4, 7)
 
@@ -139,7 +139,7 @@ def of_every_kind(one: Query, two: Query, where: Expression) -> dict[str, Query]
     return {**queries, "three": twice.join(one, on="i", where=third, suffix="c")}
 
 
-@pytest.mark.parametrize("sites", [2, 7])
+@pytest.mark.parametrize("sites", [2, *in_soak([7])])
 def test_every_kind(sites: int) -> None:
     """And: compaction, moves and late rows do happen, rows meet and miss each other."""
     (one, two), data = busy(epochs=16, lateness=4)
@@ -173,8 +173,13 @@ def test_keys_that_share_a_locator(monkeypatch: pytest.MonkeyPatch) -> None:
     check(Case(queries=queries, **data), Trial((Leg(2),), BUSY, moves=3))
 
 
-@pytest.mark.parametrize("clock", [CLOCKS[0], CLOCKS[-1]], ids=str)
-@pytest.mark.parametrize("collide", [False, True])
+@pytest.mark.parametrize(
+    ("clock", "collide"),
+    [
+        pytest.param(CLOCKS[at], collide, marks=[pytest.mark.soak] * soak, id=f"{at} {collide}")
+        for at, collide, soak in ((0, True, 0), (-1, False, 0), (0, False, 1), (-1, True, 1))
+    ],
+)
 def test_many_rows_of_a_key_within_narrow_bounds(
     clock: Clock, collide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

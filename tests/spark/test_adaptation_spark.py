@@ -5,10 +5,12 @@ The seeds are those of `anabranch chaos`, here with two to three sites.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from anabranch import Session, col, count, sum_
 from anabranch.engine.local import local_spark
 from anabranch.settings import Settings
 from anabranch.testing.cases import NUMBERS, Case, Shape, make_frames, streams
-from anabranch.testing.chaos import run_seed
+from anabranch.testing.chaos import draw_seed, run_seed
 from anabranch.testing.disturbances import Meddler, move_many, resize, split
 from anabranch.testing.faults import Schedule, killed_worker, slow
 from anabranch.testing.invariants import check_invariants
@@ -32,6 +34,12 @@ SEEDS = (0, 2, 9, 10, 17)
 """Together they have aggregates and joins, crashes, and all that a disturbance can be."""
 
 
+def memory_of(trial: Trial) -> int:
+    """The bytes that a site may keep."""
+    memory: int = trial.settings["site_memory_bytes"]
+    return memory
+
+
 def maker(spark: SparkSession) -> SessionMaker:
     def make(sites: int, settings: Settings) -> Session:
         return Session(spark, sites, settings)
@@ -41,6 +49,21 @@ def maker(spark: SparkSession) -> SessionMaker:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_seeds(seed: int, spark: SparkSession) -> None:
+    report = run_seed(seed, maker(spark), sites=(2, 3))
+    assert report.failure is None, report.failure
+
+
+SHORT_OF_MEMORY = tuple(
+    islice(
+        (s for s in itertools.count() if memory_of(draw_seed(s, (2, 3), staged=False)[1]) <= 3_000),
+        20,
+    )
+)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", SHORT_OF_MEMORY)
+def test_seeds_with_little_memory(seed: int, spark: SparkSession) -> None:
     report = run_seed(seed, maker(spark), sites=(2, 3))
     assert report.failure is None, report.failure
 

@@ -198,14 +198,14 @@ def test_what_contradicts_a_pin(trialled: Trialled, how: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"policy": "memory"}, ["site_memory_bytes"]),
+        ({"policy": "memory", "site_memory_bytes": None}, ["site_memory_bytes"]),
         ({"site_memory_bytes": 0}, ["at least 1"]),
         ({"imbalance_threshold": 1.5}, ["self_tuning", "imbalance_threshold"]),
         (
             {"self_tuning": False, "least_collection_seconds": 60.0},
             ["least_collection_seconds", "most_collection_seconds"],
         ),
-        ({"policy": "heat"}, ["hybrid, load, memory, none"]),
+        ({"policy": "heat"}, ["hybrid, load, memory, lazy-disk, active-disk, none"]),
         ({"moved_bytes_per_epoch": 0}, ["at least 1"]),
         ({"least_gain_seconds": -1.0}, ["at least 0"]),
     ],

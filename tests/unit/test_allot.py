@@ -61,7 +61,7 @@ def test_a_light_exchange_needs_few_sites() -> None:
     assert records["flows@1"].seconds > 0 < records["few@1"].seconds
     # What the clock says is not for a test: these are the costs from which sites are given
     records["flows@1"].seconds, records["few@1"].seconds = 9.0, 0.5
-    steering.maps = dict.fromkeys(("flows@1", "few@1"), even_map(128, 4))
+    steering.holdings.maps = dict.fromkeys(("flows@1", "few@1"), even_map(128, 4))
     steering.allot(manifest)
     assert set(steering.maps["few@1"].sites) == {3}
     assert set(steering.maps["flows@1"].sites) == {0, 1, 2, 3}

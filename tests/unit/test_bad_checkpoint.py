@@ -19,7 +19,7 @@ from anabranch import Session, col, max_
 from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
-from anabranch.routing.reach import Hold, Reach
+from anabranch.routing.reach import Hold, Reach, Spilled
 from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
 from anabranch.state.entry import Delta
@@ -231,6 +231,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         ResultPart,
         SegmentRef,
         Hold,
+        Spilled,
         Scattered,
     )
     fields = {struct.__name__: sorted(struct.__struct_fields__) for struct in structs}

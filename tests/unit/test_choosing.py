@@ -218,7 +218,7 @@ def test_a_map_that_the_user_has_set_stays_his(tmp_path: Path) -> None:
     run = start(asked())
     runs.append(run)
     assert run.await_termination(60)
-    assert asked().plan(tmp_path).subqueries["a@1"].exchange in run._governor.by_hand
+    assert asked().plan(tmp_path).subqueries["a@1"].exchange in run._governor.holdings.by_hand
     again = asked().start(sinks={"a": "memory"}, checkpoint=tmp_path)
     assert again.await_termination(60)
-    assert again._governor.by_hand == run._governor.by_hand
+    assert again._governor.holdings.by_hand == run._governor.holdings.by_hand

@@ -99,7 +99,7 @@ def test_explain_says_where_the_drawing_is(spec: Path, tmp_path: Path) -> None:
         ("max_files_per_epoch", True, "a whole number"),
         ("combine_reduction", "x", "a number"),
         ("idle_after_seconds", "x", "a number or nothing"),
-        ("site_memory_bytes", "x", "a whole number or nothing"),
+        ("site_memory_bytes", "x", "a number of bytes, 'auto' or nothing for no limit"),
         ("fsync", 1, "true or false"),
         ("merge", 1, "a text"),
     ],

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session, count
-from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
+from anabranch.adapt.collector import Collector, Sample, Traffic
 from anabranch.adapt.policies.combine import Intake, propose_combine
 from anabranch.adapt.protocols.moving import Fetch, Install, Pause, Queue
 from anabranch.control.governor import Governor
@@ -35,6 +35,7 @@ from anabranch.simulate.governing import (
     the_plan,
 )
 from anabranch.testing.sources import EpochSource
+from helpers import at_rest
 
 CLUSTER = Cluster(sites=4, partitions=32)
 SLOWNESS = np.array([1.0, 1.0, 2.5, 1.0])
@@ -84,7 +85,8 @@ def as_engine(governor: Governor, epoch: int, now: float, busy: np.ndarray) -> O
     orders = Orders(
         standing=StandingOrders(the_plan(), "", Settings()), epoch=epoch, attempt="",
         sites=CLUSTER.sites, maps=governor.maps, shelves={}, combine=frozenset(), newest={},
-        watermarks={}, idle=frozenset(), ended=False, streams={}, results={}, pieces=((), ()),
+        watermarks={}, idle=frozenset(), ended=False, settling=False, streams={}, results={},
+        pieces=((), ()),
     )  # fmt: skip
     report = EpochReport([], sites, seconds=float(busy.max()))
     memory = dict(enumerate(MEMORY.astype(int).tolist()))
@@ -185,12 +187,7 @@ def test_little_work_is_not_taken_for_what_an_epoch_costs_anyway() -> None:
     rows = np.array([900.0, 100, 100, 10])
     traffic = Traffic(rows, rows, np.arange(4), rows.sum() / 1000)
     collector.add(Sample(0.9, rows / 1000, np.zeros(4), rows, {"x": traffic}), {"x": known}, 1)
-    view = collector.view(
-        Standing(
-            {"x": known}, {"x": np.zeros(4)}, *({"x": np.zeros(4, dtype=bool)} for _ in range(2)),
-            np.ones(4, dtype=bool), np.full(4, np.inf), np.zeros(4),
-        )
-    )  # fmt: skip
+    view = collector.view(at_rest("x", known, 4))
     assert view.sites.slowness.tolist() == pytest.approx([1.0] * 4)
     assert view.sites.busy.tolist() == pytest.approx([0.9, 0.1, 0.1, 0.01])
 

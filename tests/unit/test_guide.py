@@ -41,7 +41,7 @@ def programs() -> list[str]:
 
 
 def test_the_guide_has_whole_programs() -> None:
-    assert len(programs()) == 5
+    assert len(programs()) == 6
 
 
 @pytest.mark.parametrize(

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from anabranch.adapt.actions import Merge, Move, Split
+from anabranch.adapt.actions import CleanUp, Merge, Move, Spill, Split
 from anabranch.adapt.arbiter import Arbiter, Limits
+from anabranch.adapt.policies.disk import propose_active_disk, propose_lazy_disk
 from anabranch.adapt.policies.even import propose_even
 from anabranch.adapt.policies.heat import propose_heat
 from anabranch.adapt.policies.hybrid import propose_hybrid
 from anabranch.adapt.policies.load import propose_load
 from anabranch.adapt.policies.memory import propose_memory
+from anabranch.adapt.policies.relief import propose_relief
+from anabranch.adapt.policies.spill import Thresholds, propose_clean_up, propose_spill
 from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.tuning import Tuning, after_round, by_itself, fixed, surprise
 from anabranch.adapt.view import Partitions, Sites, View, slowness
+from anabranch.state.segment import NEVER
 
 PAPER = fixed(0.01)
 ITSELF = by_itself(0.01, 2.0)
@@ -46,7 +51,7 @@ def view(
         ),
         Partitions(
             flat.astype(int), np.arange(partitions), np.full(partitions, 4), site, work, work, work, bytes_,
-            spilled, flat, flat.astype(bool), flat, flat.astype(int),
+            bytes_ * spilled, flat, flat == 0, flat > 0, flat, flat > 0, flat > 0, flat, flat.astype(int),
         ),
     )  # fmt: skip
 
@@ -195,3 +200,146 @@ def test_nothing_is_moved_and_merged_in_one_round() -> None:
     verdicts = arbiter.judge([move, merge], four, 1)
     assert [verdict.accepted for verdict in verdicts] == [True, False]
     assert "another proposal" in verdicts[1].reason
+
+
+# -- more state than memory (S3, S4, F8) ---------------------------------------------------------------
+
+
+def pressed(**columns: Any) -> View:
+    """One site with four partitions of ten bytes each and room for 25."""
+    one = view([[0.1] * 4], memory=[25])
+    known = {name: np.asarray(values) for name, values in columns.items()}
+    partitions = replace(one.partitions, **known)
+    kept = partitions.bytes - partitions.aside
+    sites = replace(one.sites, resident=np.array([kept.sum()]), spilled=np.array([0.0]))
+    return replace(one, partitions=partitions, sites=sites)
+
+
+def starts(actions: object) -> list[int]:
+    return [action.partition for action in actions]  # type: ignore[attr-defined]
+
+
+def test_what_gives_least_for_its_bytes_goes_first_when_memory_is_short() -> None:
+    poor_first = pressed(rows_out=[5, 1, 9, 3])
+    assert starts(propose_spill(poor_first, Thresholds(share=0.3))) == [1, 3]
+    assert starts(propose_spill(poor_first, Thresholds(share=0.8))) == [1, 3, 0, 2]
+    best_first = Thresholds(share=0.3, first="rich")
+    assert starts(propose_spill(poor_first, best_first)) == [2, 0]
+
+
+def test_what_has_had_no_rows_for_long_goes_before_all_others() -> None:
+    idle = pressed(rows_out=[5, 1, 9, 3], last_use=[100, 100, 40, 100])
+    assert starts(propose_spill(idle, Thresholds(idle=50))) == [2, 1]
+    assert starts(propose_spill(idle, Thresholds(idle=60))) == [1, 3]
+
+
+def test_only_what_can_be_put_aside_is() -> None:
+    assert starts(propose_spill(pressed(spills=[False, False, True, False]), Thresholds())) == [2]
+
+
+def test_what_gives_most_comes_back_first_as_far_as_there_is_room() -> None:
+    aside = pressed(rows_out=[5, 1, 9, 3], aside=[10, 10, 10, 0])
+    assert starts(propose_clean_up(aside, 7, Thresholds(share=0))) == [2], (
+        "a fifth of the memory stays free"
+    )
+    closing = pressed(
+        rows_out=[5, 1, 9, 3], aside=[10, 10, 10, 0], closing=[False, True, False, False]
+    )
+    assert starts(propose_clean_up(closing, 7, Thresholds(share=0))) == [1]
+    assert not list(propose_clean_up(aside, 7, Thresholds(share=0.3))), "it would soon go again"
+
+
+def test_rows_wait_for_no_partition_for_ever() -> None:
+    columns = {"aside": [10, 10, 0, 0], "waits": [True] * 4, "since": [4, 2, NEVER, NEVER]}
+    full = pressed(rows_out=[5, 1, 9, 3], **columns)
+    assert not list(propose_clean_up(full, 9, Thresholds(share=0)))
+    turn = list(propose_clean_up(full, 10, Thresholds(share=0)))
+    assert starts(turn) == [3, 1]
+    assert [type(action) for action in turn] == [Spill, CleanUp]
+
+
+# -- lazy-disk and active-disk ----------------------------------------------------------------------
+
+
+def test_lazy_disk_moves_half_the_difference_and_what_gives_most_first() -> None:
+    uneven = view([[1, 5, 2, 4, 3, 6], [1], [1, 1, 1]])
+    moves = list(propose_lazy_disk(uneven, Thresholds()))
+    assert short(moves) == [(5, 0, 1), (1, 0, 1)]
+    assert moves[0].cause == "memory: site 0 keeps 60 B, site 1 10 B"
+    assert not list(propose_lazy_disk(view([[1] * 5, [1] * 4]), Thresholds()))
+    assert len(list(propose_lazy_disk(view([[1] * 6, [1] * 4]), Thresholds()))) == 1
+
+
+def test_lazy_disk_leaves_alone_what_is_put_aside() -> None:
+    uneven = view([[1, 5, 2, 4, 3, 6], [1], [1, 1, 1]], on_disk=(5,))
+    assert short(propose_lazy_disk(uneven, Thresholds())) == [(1, 0, 1), (3, 0, 1)]
+
+
+def test_active_disk_puts_aside_where_sites_give_little() -> None:
+    uneven = view([[8, 8, 8], [1, 3, 2], [8, 8, 8]], memory=[40.0] * 3)
+    aside = list(propose_active_disk(uneven, Thresholds(share=0.7), 160.0))
+    assert [(one.partition, one.site) for one in aside] == [(3, 1), (5, 1)]
+    assert aside[0].cause == "site 1 gives 2 results a partition, site 0 8"
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        ([[8, 8, 8], [1, 3, 2]], 80.0),  # as much as there is memory
+        ([[8, 8, 8], [5, 5, 5]], 160.0),  # not poor enough
+        ([[8, 8, 8, 8], [1, 3, 2]], 160.0),  # memory is evened out first
+    ],
+)
+def test_active_disk_does_nothing(parts: list[list[float]], expected: float) -> None:
+    uneven = view(parts, memory=[40.0] * 2)
+    assert not list(propose_active_disk(uneven, Thresholds(share=1.0), expected))
+
+
+# -- by cost ----------------------------------------------------------------------------------------
+
+EVER = float("inf")
+
+
+def kinds(actions: object) -> list[tuple[str, int]]:
+    return [(type(action).__name__, action.partition) for action in actions]  # type: ignore[attr-defined]
+
+
+def test_what_gives_most_moves_while_there_is_room_and_the_rest_is_put_aside() -> None:
+    # Site 0 keeps 60 of 35 bytes; site 1 has room for one more partition of ten
+    full = view([[1e-6, 5e-6, 2e-6, 4e-6, 3e-6, 6e-6], [1e-6]], memory=[35, 25])
+    found = list(propose_relief(full, Thresholds(share=0.3), EVER))
+    assert kinds(found) == [("Move", 5), ("Spill", 0), ("Spill", 2)]
+    assert found[0].cause == "site 0 keeps 25 B beyond its memory"
+
+
+def test_nothing_moves_to_a_site_that_would_be_the_busiest_for_it() -> None:
+    busy = view([[0.1] * 4, [0.5]], memory=[35, 100])
+    assert kinds(propose_relief(busy, Thresholds(share=0), EVER)) == [("Move", 3)]
+    slow = view([[0.1] * 4, [0.5]], slow=[1.0, 100.0], memory=[35, 100])
+    assert kinds(propose_relief(slow, Thresholds(share=0), EVER)) == [("Spill", 0)]
+
+
+def test_no_more_moves_than_the_bytes_of_an_epoch_allow() -> None:
+    full = view([[1e-6] * 6, [1e-6]], memory=[35, 1000])
+    assert kinds(propose_relief(full, Thresholds(share=0), EVER)).count(("Move", 5)) == 1
+    told = [kind for kind, _ in kinds(propose_relief(full, Thresholds(share=0), 15))]
+    assert told == ["Move", "Spill", "Spill"]
+
+
+def test_a_partition_that_is_too_large_for_its_site_is_split() -> None:
+    found = list(propose_relief(view([[1e-6], [1e-6]], memory=[8, 1000]), Thresholds(), EVER))
+    assert kinds(found) == [("Split", 0)]
+    assert found[0].words() == "split x/0 at 2"
+
+
+def test_sites_with_enough_memory_are_left_alone() -> None:
+    assert not list(propose_relief(view([[1.0] * 3, [1.0]], memory=[30, 30]), Thresholds(), EVER))
+
+
+def test_what_is_said_to_go_first_does_so_by_cost_too() -> None:
+    full = view([[1e-6, 5e-6, 2e-6, 4e-6]], memory=[25])
+    rich = Thresholds(share=0, first="rich")
+    assert kinds(propose_relief(full, rich, EVER)) == [("Spill", 1), ("Spill", 3)]
+    unused = replace(full.partitions, last_use=np.array([100, 100, 40, 100]))
+    idle = replace(full, partitions=unused)
+    assert kinds(propose_relief(idle, Thresholds(share=0, idle=50), EVER))[0] == ("Spill", 2)

@@ -10,7 +10,6 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anabranch.errors import StateError
-from anabranch.state.group import sort_by_locator
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -18,6 +17,7 @@ from anabranch.state.segment import (
     SegmentRef,
     probe_segment,
     read_segment,
+    sort_by_locator,
     write_segments,
 )
 from helpers import ranges

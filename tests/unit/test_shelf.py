@@ -94,3 +94,8 @@ def test_bytes_are_where_the_rows_are() -> None:
     rest = without(uneven, [(0, 1)])
     assert rest is not None
     assert (rest.rows, rest.bytes) == (0, 0)
+
+
+def test_no_ranges_have_no_slots() -> None:
+    """An index into arrays all the same."""
+    assert np.zeros(4)[slots_in([])].tolist() == []

@@ -13,9 +13,9 @@ import pytest
 
 from anabranch.engine.report import SubqueryReport, masked_as_plain
 from anabranch.routing.ranges import intersect
-from anabranch.state.group import SiteState, sort_by_locator
+from anabranch.state.group import SiteState
 from anabranch.state.place import Place
-from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment
+from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment, sort_by_locator
 from anabranch.state.shelf import Shelf
 from anabranch.state.table import StateTable
 from anabranch.testing.compare import assert_same_rows

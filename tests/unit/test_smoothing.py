@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anabranch.adapt.collector import Collector, Sample, Standing, Traffic
+from anabranch.adapt.collector import Collector, Sample, Traffic
 from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.view import View
 from anabranch.routing.partition_map import PartitionMap, even_map
+from helpers import at_rest
 
 
 def test_a_change_is_followed_at_once() -> None:
@@ -42,14 +43,11 @@ def test_elements_that_are_not_known_keep_their_means() -> None:
 def test_a_view_without_new_epochs_is_the_last_one_again() -> None:
     """However often it is asked for: nothing is counted twice, nothing is lost."""
     known = even_map(4, 2)
-    standing = Standing(
-        {"x": known}, {"x": np.zeros(4)}, {"x": np.zeros(4, dtype=bool)},
-        {"x": np.zeros(4, dtype=bool)}, np.ones(2, dtype=bool), np.full(2, np.inf), np.zeros(2),
-    )  # fmt: skip
+    standing = at_rest("x", known, 2)
     collector = Collector(2, smooth=True)
     rows = np.array([10, 20, 30, 40])
     for busy in ([0.3, 0.7], [0.3, 0.9]):
-        traffic = Traffic(rows, rows, np.zeros(4, dtype=np.int64), sum(busy), 5)
+        traffic = Traffic(rows, rows, np.zeros(4, dtype=np.int64), sum(busy), rows / 2)
         sample = Sample(
             max(busy), np.array(busy), np.zeros(2), np.array([30.0, 70.0]), {"x": traffic}
         )
@@ -77,20 +75,7 @@ def test_an_epoch_may_end_after_the_view_that_gave_its_exchange_cells() -> None:
         collector.add(sample, {"x": before}, number)
 
     def view(known: PartitionMap) -> View:
-        count = known.partitions
-        still = np.zeros(count, dtype=bool)
-        alive, memory = np.ones(2, dtype=bool), np.full(2, np.inf)
-        return collector.view(
-            Standing(
-                {"x": known},
-                {"x": np.zeros(count)},
-                {"x": still},
-                {"x": still},
-                alive,
-                memory,
-                np.zeros(2),
-            )
-        )
+        return collector.view(at_rest("x", known, 2))
 
     epoch(0)
     view(before)

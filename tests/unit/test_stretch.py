@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from anabranch.routing.sorting import changes
-from anabranch.state.group import sort_by_locator
-from anabranch.state.segment import LOCATOR
+from anabranch.state.segment import LOCATOR, sort_by_locator
 from anabranch.state.stretch import BLOCK, around, bisect, settle, together
 
 NUMBERS = np.random.default_rng(11)

@@ -26,6 +26,10 @@ class Target(Protocol):
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None: ...
 
+    def spill(self, exchange: str, partition: int) -> None: ...
+
+    def clean_up(self, exchange: str, partition: int) -> None: ...
+
 
 @dataclass(frozen=True)
 class Action:
@@ -92,6 +96,48 @@ class Move(Action):
     def plain(self) -> dict[str, Any]:
         where = {"source": self.source, "target": self.target, "bytes": self.bytes}
         return {**super().plain(), **where}
+
+
+@dataclass(frozen=True)
+class Spill(Action):
+    """The state of a partition aside: it gives memory back.
+
+    >>> Spill("flows", 640, "memory", site=2).words()
+    'put flows/640 of site 2 aside'
+    """
+
+    site: int
+    bytes: int = 0
+
+    def words(self) -> str:
+        return f"put {self.name} of site {self.site} aside"
+
+    def apply(self, target: Target) -> None:
+        target.spill(self.exchange, self.partition)
+
+    def plain(self) -> dict[str, Any]:
+        return {**super().plain(), "source": self.site, "bytes": self.bytes}
+
+
+@dataclass(frozen=True)
+class CleanUp(Action):
+    """What was put aside of a partition together with what has come since, and what that owes.
+
+    >>> CleanUp("flows", 640, "room", site=2).words()
+    'bring flows/640 on site 2 together'
+    """
+
+    site: int
+    bytes: int = 0
+
+    def words(self) -> str:
+        return f"bring {self.name} on site {self.site} together"
+
+    def apply(self, target: Target) -> None:
+        target.clean_up(self.exchange, self.partition)
+
+    def plain(self) -> dict[str, Any]:
+        return {**super().plain(), "target": self.site, "bytes": self.bytes}
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,13 @@ a view after it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from anabranch.adapt.known import KnownPartitions, recut
 from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.view import Partitions, Sites, View, slowness
 from anabranch.routing.partition_map import PartitionMap
@@ -32,7 +33,8 @@ class Traffic:
     peak_slot: np.ndarray
     seconds: float
     """What all sites together spent on it."""
-    rows_out: int = 0
+    rows_out: np.ndarray | None = None
+    """The results of each partition, where they are told."""
     worked: np.ndarray | None = None
     """The rows that each site worked on, where these are not all that came for it."""
 
@@ -50,25 +52,6 @@ class Sample:
     executors: Sequence[str] = ()
 
 
-@dataclass
-class _Exchange:
-    """What is known of an exchange's partitions."""
-
-    starts: tuple[int, ...]
-    slots: int
-    rows: np.ndarray
-    rows_out: float = 0.0
-    seconds: float = 0.0
-    peak_rows: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    peak_slot: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    last_use: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    shares: Smoothed = field(default_factory=Smoothed)
-    cost: float = 0.0
-    """Nominal seconds a row."""
-    usual: float = 0.0
-    """Rows of an epoch, when there last were any."""
-
-
 @dataclass(frozen=True)
 class Standing:
     """What a view needs to know that epochs do not report: it is the driver's."""
@@ -76,8 +59,16 @@ class Standing:
     maps: Mapping[str, PartitionMap]
     bytes: Mapping[str, np.ndarray]
     """Bytes of state of each partition."""
-    on_disk: Mapping[str, np.ndarray]
-    """Whether the state of each partition was spilled."""
+    aside: Mapping[str, np.ndarray]
+    """Bytes of each partition that are put aside: on disk only."""
+    spills: Mapping[str, np.ndarray]
+    """Whether the state of each partition can be put aside."""
+    closing: Mapping[str, np.ndarray]
+    """Whether something that is put aside of each partition has results to give now."""
+    since: Mapping[str, np.ndarray]
+    """The epoch since which something of each partition is put aside."""
+    waiting: Collection[str]
+    """The exchanges whose rows wait while state is put aside."""
     fixed: Mapping[str, np.ndarray]
     """Whether each partition must stay where it is."""
     alive: np.ndarray
@@ -94,7 +85,7 @@ class Collector:
     def __init__(self, sites: int, smooth: bool, doubt: float = 0.0) -> None:
         self._smooth, self._doubt = smooth, doubt
         self._slowness = Smoothed()
-        self._exchanges: dict[str, _Exchange] = {}
+        self._exchanges: dict[str, KnownPartitions] = {}
         self._fixed = 0.0
         """Seconds an epoch that a site takes whatever it has to do."""
         self._fresh = False
@@ -114,9 +105,8 @@ class Collector:
         self._busy, self._waiting, self._rows = (np.zeros(self._sites) for _ in range(3))
         self._worked: dict[str, np.ndarray] = {}
         for known in self._exchanges.values():
-            known.rows = np.zeros(len(known.starts))
-            known.peak_rows = np.zeros(len(known.starts))
-            known.rows_out = known.seconds = 0.0
+            known.rows, known.peak_rows = np.zeros((2, len(known.starts)))
+            known.seconds = 0.0
 
     def _keep(self) -> None:
         """Remembers what was collected, for a view that is wanted before there is more."""
@@ -145,7 +135,8 @@ class Collector:
             most = np.maximum(known.peak_rows, seen.peak_rows)
             known.peak_rows = np.where(same, known.peak_rows + seen.peak_rows, most)
             known.last_use = np.where(seen.rows > 0, epoch, known.last_use)
-            known.rows_out += seen.rows_out
+            if seen.rows_out is not None:
+                known.output.add(seen.rows_out)
             known.seconds += seen.seconds
             worked = seen.worked
             if worked is None:
@@ -153,11 +144,11 @@ class Collector:
                 worked = np.bincount(owners, weights=seen.rows, minlength=self._sites)
             self._worked[name] = self._worked.get(name, 0) + worked
 
-    def _known(self, name: str, partitions: PartitionMap) -> _Exchange:
+    def _known(self, name: str, partitions: PartitionMap) -> KnownPartitions:
         known = self._exchanges.get(name)
         cut = partitions.starts, partitions.slots
         if known is None or (known.starts, known.slots) != cut:
-            known = self._exchanges[name] = _recut(known, partitions)
+            known = self._exchanges[name] = recut(known, partitions)
         return known
 
     def view(self, standing: Standing) -> View:
@@ -179,25 +170,54 @@ class Collector:
                 known.cost = known.seconds / float(worked.sum())
             nominal += worked * known.cost
         slow = self._slow(nominal)
-        parts = [self._partitions(at, name, standing) for at, name in enumerate(names)]
-        partitions = Partitions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        partitions = self._all_partitions(standing, self._load)
         epochs = max(1, self.epochs)
         busy: np.ndarray = self._busy / epochs
         if self._smooth:
             taken = partitions.work * slow[partitions.site]
             busy = self._fixed + np.bincount(partitions.site, taken, self._sites)
-        kept, spilled = (
-            np.bincount(partitions.site, weights=size, minlength=self._sites)
-            for size in (partitions.bytes, partitions.bytes * partitions.on_disk)
+        sites = self._all_sites(
+            standing, partitions, busy, self._waiting / epochs, self._rows / epochs, slow
         )
-        sites = Sites(
-            busy=busy, waiting=self._waiting / epochs, rows=self._rows / epochs, slowness=slow,
-            resident=kept - spilled, spilled=spilled, held=standing.held,
-            memory=standing.memory, alive=standing.alive, executors=tuple(self._executors),
-        )  # fmt: skip
         seconds = max(self.seconds / epochs, float(busy.max(initial=0.0)), 1e-9)
         self._restart()
         return View(names, seconds, sites, partitions)
+
+    def kept(self, standing: Standing) -> View:
+        """What sites and partitions keep, and what they did as far as it is known: collecting goes on."""
+        for name, known in standing.maps.items():
+            self._known(name, known)
+        partitions = self._all_partitions(standing, KnownPartitions.usual_load)
+        slow, none = self._slowness.mean, np.zeros(self._sites)
+        if len(slow) != self._sites:
+            slow = none + 1
+        taken = partitions.work * slow[partitions.site]
+        busy = np.bincount(partitions.site, taken, self._sites)
+        sites = self._all_sites(standing, partitions, busy, none, none, slow)
+        return View(tuple(standing.maps), 1.0, sites, partitions)
+
+    def _all_sites(
+        self, standing: Standing, partitions: Partitions, busy: np.ndarray, waiting: np.ndarray,
+        rows: np.ndarray, slow: np.ndarray,
+    ) -> Sites:  # fmt: skip
+        kept, spilled = (
+            np.bincount(partitions.site, weights=size, minlength=self._sites)
+            for size in (partitions.bytes, partitions.aside)
+        )
+        return Sites(
+            busy=busy, waiting=waiting, rows=rows, slowness=slow,
+            resident=kept - spilled, spilled=spilled, held=standing.held,
+            memory=standing.memory, alive=standing.alive, executors=tuple(self._executors),
+        )  # fmt: skip
+
+    def _all_partitions(
+        self, standing: Standing, load: Callable[[KnownPartitions], Sequence[np.ndarray]]
+    ) -> Partitions:
+        parts = [
+            self._partitions(at, name, standing, *load(self._exchanges[name]))
+            for at, name in enumerate(standing.maps)
+        ]
+        return Partitions(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _slow(self, nominal: np.ndarray) -> np.ndarray:
         if not self._smooth:
@@ -228,61 +248,41 @@ class Collector:
         np.divide(mean * (spent + doubt), mean * nominal + doubt, out=found, where=telling)
         return found
 
-    def _partitions(self, number: int, name: str, standing: Standing) -> list[np.ndarray]:
-        """The columns of one exchange's partitions, in the order of the view's fields."""
-        known, partitions = self._exchanges[name], standing.maps[name]
-        count, total = partitions.partitions, float(known.rows.sum())
+    def _load(self, known: KnownPartitions) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of each partition of an exchange, and its nominal seconds."""
+        count, total = len(known.starts), float(known.rows.sum())
         share = known.rows / total if total > 0 else np.zeros(count)
         if total > 0 and (self._fresh or not self._smooth):
             share = known.shares.add(share) if self._smooth else share
         elif len(known.shares.mean) == count:
             share = known.shares.mean
-        scale = max(1, self.epochs)
         if self.epochs:
-            known.usual = total / scale
-        rows = known.rows / scale if self.epochs else share * known.usual
+            known.usual = total / self.epochs
+        rows = known.rows / self.epochs if self.epochs else share * known.usual
+        return rows, share * known.usual * known.cost
+
+    def _partitions(
+        self, number: int, name: str, standing: Standing, rows: np.ndarray, work: np.ndarray
+    ) -> list[np.ndarray]:
+        """The columns of one exchange's partitions, in the order of the view's fields."""
+        known, partitions = self._exchanges[name], standing.maps[name]
+        count = partitions.partitions
         return [
             np.full(count, number),
             np.asarray(partitions.starts),
             partitions.widths,
             np.asarray(partitions.sites),
             rows,
-            known.rows_out / scale * share,
-            share * known.usual * known.cost,
+            known.output.mean if len(known.output.mean) == count else np.zeros(count),
+            work,
             standing.bytes[name],
-            standing.on_disk[name],
+            standing.aside[name],
             known.last_use,
+            standing.spills[name],
+            standing.closing[name],
+            standing.since[name],
+            np.full(count, name in standing.waiting),
             standing.fixed[name],
             known.peak_rows / np.maximum(known.rows, 1),
             known.peak_slot,
         ]
-
-
-def _recut(known: _Exchange | None, partitions: PartitionMap) -> _Exchange:
-    """What was known of other cuts of the slots, spread over the new partitions by their lengths.
-
-    There may be more slots than before, the cells of hot keys, and fewer: an epoch that ran when cells were
-    decided on does not have them yet. Nothing is known of slots that only one of the cuts has.
-    """
-    count = partitions.partitions
-    made = _Exchange(partitions.starts, partitions.slots, np.zeros(count))
-    made.peak_rows, made.last_use = np.zeros(count), np.zeros(count)
-    made.peak_slot = np.asarray(partitions.starts)
-    if known is None:
-        return made
-    widths = np.diff([*known.starts, known.slots])
-    common = min(known.slots, partitions.slots)
-
-    def spread(values: np.ndarray) -> np.ndarray:
-        each = np.zeros(partitions.slots)
-        each[:common] = np.repeat(values / widths, widths)[:common]
-        found: np.ndarray = np.add.reduceat(each, np.asarray(partitions.starts))
-        return found
-
-    made.rows, made.cost, made.usual = spread(known.rows), known.cost, known.usual
-    made.rows_out, made.seconds = known.rows_out, known.seconds
-    if len(known.shares.mean) == len(known.starts):
-        old = np.searchsorted(known.starts, partitions.starts, "right") - 1
-        mean, deviation = spread(known.shares.mean), spread(known.shares.deviation)
-        made.shares = Smoothed(mean, deviation, known.shares.seen[old])
-    return made

@@ -57,14 +57,23 @@ class Partitions:
     site: np.ndarray
     rows_in: np.ndarray
     rows_out: np.ndarray
+    """Results an epoch."""
     work: np.ndarray
     """Nominal seconds."""
     bytes: np.ndarray
     """Bytes of its state, in memory or not."""
-    on_disk: np.ndarray
-    """Whether its state was spilled."""
+    aside: np.ndarray
+    """Bytes of it that are put aside, on disk only."""
     last_use: np.ndarray
     """When it last had rows, in epochs or seconds."""
+    spills: np.ndarray
+    """Whether its state can be put aside now."""
+    closing: np.ndarray
+    """Whether something that is put aside has results to give now: windows that close."""
+    since: np.ndarray
+    """The epoch since which something of it is put aside."""
+    waits: np.ndarray
+    """Whether its rows wait while that is so."""
     fixed: np.ndarray
     """Whether it must stay: pinned by the user, or being moved."""
     peak: np.ndarray

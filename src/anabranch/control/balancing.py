@@ -5,24 +5,36 @@ What is decided is done by the governor, which has the maps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from math import inf
 from typing import Any
 
-from anabranch.adapt.actions import Action, Move
+import numpy as np
+
+from anabranch.adapt.actions import Action, CleanUp, Move, Spill
 from anabranch.adapt.arbiter import Arbiter, Limits, Verdict
 from anabranch.adapt.collector import Collector
 from anabranch.adapt.controller import POLICIES, Controller
+from anabranch.adapt.policies.disk import propose_active_disk, propose_lazy_disk
 from anabranch.adapt.policies.heat import propose_heat
 from anabranch.adapt.policies.lost import propose_lost
+from anabranch.adapt.policies.relief import propose_relief
+from anabranch.adapt.policies.spill import Thresholds, propose_clean_up, propose_spill
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
-from anabranch.adapt.view import View
+from anabranch.adapt.view import Sites, View
 from anabranch.control.decisions import CONTROLLER, SITES, Decision
 from anabranch.control.hot import HotSlots
 from anabranch.control.level import LevelControl, Situation
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
+from anabranch.control.transitions import Subject
+from anabranch.language.join import Join
 from anabranch.plan.plan import Plan
-from anabranch.settings import Settings
+from anabranch.settings import ACTIVE_DISK, HYBRID, LAZY_DISK, Settings
+
+AGAIN = 2
+"""Streams are expected to run as long again, and state without bounds to become this many times as much."""
 
 
 class Balancing:
@@ -32,11 +44,19 @@ class Balancing:
         self, plan: Plan, settings: Settings, sites: int, manner: Manner, hot: HotSlots
     ) -> None:
         self._settings, self._manner, self._hot = settings, manner, hot
+        self._evens_memory = settings.policy in (LAZY_DISK, ACTIVE_DISK)
+        self._thresholds = Thresholds(
+            settings.spill_share, settings.spill_idle_epochs, settings.memory_balance,
+            settings.output_ratio, settings.spill_first,
+        )  # fmt: skip
         self._base = settings.partitions_per_site * sites
         self._seconds = 0.0
         """How long the last epoch took."""
         self._epochs = 0
         """Epochs since the run started."""
+        self.kept: Sites | None = None
+        """What sites keep in memory and aside, over all levels, where there is a limit to it."""
+        self._kept_by_level: list[View] = []
         exchanges = plan.exchanges.values()
         self._levels = {
             level: LevelControl(
@@ -48,10 +68,13 @@ class Balancing:
         }
 
     def _policies(self) -> tuple[Any, ...]:
-        chosen = POLICIES[self._settings.policy]
+        chosen = self._lazy if self._evens_memory else POLICIES[self._settings.policy]
         if not self._settings.split_partitions or self._settings.policy == "none":
             return (chosen,)
         return chosen, self._heat
+
+    def _lazy(self, view: View, tuning: Tuning) -> Iterator[Action]:
+        return propose_lazy_disk(view, self._thresholds)
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
         hot = self._hot
@@ -113,7 +136,8 @@ class Balancing:
             if not level.due and not asked:
                 continue
             view = self._look(level, situation)
-            if not asked and level.worthwhile < self._manner.convinced:
+            worthwhile = self._evens_memory or level.worthwhile >= self._manner.convinced
+            if not asked and not worthwhile:
                 continue
             began = self._manner.clock()
             verdicts = level.judge(view, budget, self._asked_for if asked else None)
@@ -121,6 +145,81 @@ class Balancing:
             moves = [one.action for one in verdicts if one.accepted]
             budget -= sum(move.bytes for move in moves if isinstance(move, Move))
         return lines
+
+    def weigh(self, situation: Situation) -> None:
+        """Sees what sites keep, in memory and aside."""
+        self.kept, self._kept_by_level = None, []
+        limited = np.isfinite(situation.memory.room).any()
+        if not self._levels or not (limited or situation.manifest.spilled):
+            return
+        views = self._kept_by_level = [
+            level.collector.kept(situation.standing(level.exchanges))
+            for level in self._levels.values()
+        ]
+        resident, spilled = (
+            np.sum([getattr(view.sites, name) for view in views], axis=0)
+            for name in ("resident", "spilled")
+        )
+        self.kept = replace(views[0].sites, resident=resident, spilled=spilled)
+
+    def relieve(self, epoch: int, aside: bool, stays_aside: Collection[Subject]) -> list[Decision]:
+        """What is put aside at once because sites keep more than their memory, and what comes back.
+
+        All levels share that memory. `aside` says whether anything is; what stays so is the user's wish.
+        """
+        active = self._settings.policy == ACTIVE_DISK
+        if self.kept is None:
+            return []
+        if not aside and not active and (self.kept.resident <= self.kept.memory).all():
+            return []
+        resident = self.kept.resident.copy()
+        lines: list[Decision] = []
+        for level, view in zip(self._levels.values(), self._kept_by_level, strict=True):
+            room = view.sites.memory - (resident - view.sites.resident)
+            sites = replace(view.sites, memory=np.maximum(room, 0.0))
+            pressed = replace(view, sites=sites)
+            proposals: list[Action] = [*self._relief(pressed)]
+            if active and not proposals:
+                proposals = [
+                    *propose_active_disk(pressed, self._thresholds, _expected(level, view))
+                ]
+            proposals += [
+                action
+                for action in propose_clean_up(pressed, epoch, self._thresholds)
+                if isinstance(action, Spill) or action.subject not in stays_aside
+            ]
+            # Of several for a partition the first counts
+            proposals = [*{one.subject: one for one in reversed(proposals)}.values()][::-1]
+            for action in proposals:
+                if isinstance(action, Spill | CleanUp):
+                    resident[action.site] += action.bytes * (
+                        1 if isinstance(action, CleanUp) else -1
+                    )
+                elif isinstance(action, Move):
+                    resident[[action.source, action.target]] += (-action.bytes, action.bytes)
+            verdicts = [Verdict(action, True, action.cause) for action in proposals]
+            lines += level.decisions(epoch, verdicts, 0.0, CONTROLLER)
+        return lines
+
+    def describe_memory(self) -> list[dict[str, Any]]:
+        """The bytes that each site keeps, has put aside and may keep; nothing where there is no limit."""
+        if self.kept is None:
+            return []
+        columns = self.kept.resident.tolist(), self.kept.spilled.tolist(), self.kept.memory.tolist()
+        return [
+            {
+                "site": site, "resident": round(resident), "aside": round(aside),
+                "limit": None if limit == inf else round(limit),
+            }
+            for site, (resident, aside, limit) in enumerate(zip(*columns, strict=True))
+        ]  # fmt: skip
+
+    def _relief(self, view: View) -> Iterator[Action]:
+        """What sites do that keep too much: by cost, where partitions move by themselves."""
+        ask = self._settings
+        if ask.policy == HYBRID and self.active:
+            return propose_relief(view, self._thresholds, float(ask.moved_bytes_per_epoch))
+        return propose_spill(view, self._thresholds)
 
     def finish(self, seconds: float) -> None:
         """What was decided is done, which took so many seconds beside the epochs."""
@@ -145,6 +244,15 @@ class Balancing:
     def describe(self) -> list[dict[str, Any]]:
         """The state of the controllers."""
         return [{"level": number, **level.describe()} for number, level in self._levels.items()]
+
+
+def _expected(level: LevelControl, view: View) -> float:
+    """The bytes of state that a level will have."""
+    nodes = [[member.node for member in one.members] for one in level.exchanges]
+    grows = np.array([any(isinstance(n, Join) and not n.bounded for n in some) for some in nodes])
+    known = view.partitions
+    expected: float = (known.bytes * np.where(grows[known.exchange], AGAIN, 1)).sum()
+    return expected
 
 
 def _limits(settings: Settings) -> Limits:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.control.hot import HotSlots
+from anabranch.control.spilling import Spilling
 from anabranch.routing.partition_map import PartitionMap
 
 
@@ -12,9 +13,11 @@ class Change:
     """Some actions under way: maps are made anew once for many moves."""
 
     def __init__(
-        self, maps: Mapping[str, PartitionMap], hot: HotSlots, combining: set[str], epoch: int
-    ) -> None:
+        self, maps: Mapping[str, PartitionMap], hot: HotSlots, combining: set[str],
+        spilling: Spilling, epoch: int,
+    ) -> None:  # fmt: skip
         self._maps, self._hot, self._combining = dict(maps), hot, combining
+        self._spilling = spilling
         self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
         """Where partitions move that the maps do not have there yet."""
@@ -53,3 +56,9 @@ class Change:
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None:
         self._maps[exchange] = self._hot.scatter(exchange, slot, sites, self._moved(exchange))
+
+    def spill(self, exchange: str, partition: int) -> None:
+        self._spilling.spill(exchange, [self._maps[exchange].range_at(partition)])
+
+    def clean_up(self, exchange: str, partition: int) -> None:
+        self._spilling.clean_up(exchange, [self._maps[exchange].range_at(partition)])

@@ -7,7 +7,6 @@ the manifest with the next commit. It does no I/O, and decides nothing by the cl
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -23,16 +22,17 @@ from anabranch.control.decisions import SITES, Decision, DecisionHistory
 from anabranch.control.holdings import Holdings, Steered
 from anabranch.control.level import Situation
 from anabranch.control.manner import Manner
+from anabranch.control.memory import Memory
 from anabranch.control.moves import fetches
 from anabranch.control.observed import Observed
 from anabranch.control.shares import choose_returns, choose_shares
 from anabranch.control.skew_buffer import SkewBuffer
+from anabranch.control.spilling import apart
 from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.reach import Holds
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
 
@@ -53,8 +53,7 @@ class Governor:
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
         self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
-        self._memory = self._room()
-        self._spilled: Mapping[str, Collection[int]] = {}
+        self._memory = Memory(plan, settings, sites, self.holdings.spilling)
         self._deciding_since = 0.0
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -65,20 +64,6 @@ class Governor:
     def maps(self) -> dict[str, PartitionMap]:
         """The map of each exchange in the next epoch."""
         return self.holdings.maps
-
-    @maps.setter
-    def maps(self, maps: dict[str, PartitionMap]) -> None:
-        self.holdings.maps = maps
-
-    @property
-    def by_hand(self) -> set[str]:
-        """The exchanges whose maps the user has taken over."""
-        return self.holdings.by_hand
-
-    @property
-    def alive(self) -> np.ndarray:
-        """Whether each site has a place to run on."""
-        return self.holdings.alive
 
     @property
     def pins(self) -> dict[str, dict[int, int]]:
@@ -123,6 +108,8 @@ class Governor:
                 {"action": known.move.words(), "phase": known.phase, "since": known.since}
                 for known in self.moving.values()
             ],
+            "memory": self._balancing.describe_memory(),
+            "aside": self.holdings.spilling.describe(manifest, self.maps),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
@@ -147,42 +134,52 @@ class Governor:
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
         epoch = observed.epoch
-        self._memory, self._spilled = self._room(), observed.spilled
-        for site, room in observed.memory.items():
-            if site < self.sites:
-                self._memory[site] = room
+        self._memory.observe(observed)
         self.holdings.hot.renew(observed.condensed, epoch, self._settings.combine_reduction)
         self._balancing.observe(observed, self.sites)
         orders = self.holdings.obey(self.holdings.transitions.committed(epoch), epoch)
-        situation = self._situation(manifest, self.by_hand)
+        situation = self._situation(manifest, self.holdings.by_hand)
         if self._balancing.active:
             orders += self._carry_out(self._balancing.decide(epoch, situation), epoch)
         else:
             self._balancing.look(situation)
+        orders += self._relieve(manifest)
         self._finish(observed.ended)
         self._hold(manifest)
         return orders
 
-    def _room(self) -> np.ndarray:
-        limit = self._settings.site_memory_bytes
-        return np.full(self.sites, math.inf if limit is None else limit)
+    def _relieve(self, manifest: Manifest) -> list[Order]:
+        """Puts state aside where sites keep too much, after what moves has been decided."""
+        if self._manner.in_turn:
+            return []  # those that have disks of their own decide by themselves
+        self._balancing.weigh(self._situation(manifest, self.holdings.by_hand))
+        if self.holdings.spilling.settling:
+            return []
+        stays_aside = apart(self.holdings.spilling.by_hand, self.maps)
+        lines = self._balancing.relieve(manifest.epoch, bool(manifest.spilled), stays_aside)
+        return self._carry_out(lines, manifest.epoch)
 
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {name: record.shelf for name, record in manifest.subqueries.items()},
-            {*self.holdings.pins, *self.moving, *self.stopped},
+            {
+                *self.holdings.pins,
+                *self.moving,
+                *self.stopped,
+                *apart(self.holdings.spilling.slots(manifest), self.maps),
+            },
             by_hand,
-            self._spilled,
-            self.alive,
             self._memory,
+            manifest,
+            {*self.moving, *self.stopped},
+            self.holdings.alive,
             self._buffer.rows(self.sites),
         )
 
     def _hold(self, manifest: Manifest) -> None:
         """Chooses what waits for sites that are slow: only what cannot move."""
         active, views = self._balancing.active, self._balancing.views()
-        stay = not active or self.holdings.pins or self.by_hand
+        stay = not active or self.holdings.pins or self.holdings.by_hand
         urgent = [n for n in self._balancing.convinced() if stay and n in views]
         self._buffer.choose(views, urgent, manifest, self.maps, self.sites, all_stay=not active)
 
@@ -219,7 +216,7 @@ class Governor:
 
     def rebalance(self, manifest: Manifest) -> list[Decision]:
         """Evens out what is known now, without waiting for more."""
-        situation = self._situation(manifest, self.by_hand)
+        situation = self._situation(manifest, self.holdings.by_hand)
         decisions = self._balancing.decide(manifest.epoch, situation, asked=True)
         self._carry_out(decisions, manifest.epoch)
         self._balancing.finish(0.0)
@@ -229,11 +226,11 @@ class Governor:
 
     def follow(self, alive: Sequence[bool], manifest: Manifest) -> None:
         """Takes partitions away from sites that are gone."""
-        before = self.alive
+        before = self.holdings.alive
         if list(alive) == before.tolist():
             return
         self.holdings.alive = np.asarray(alive, dtype=bool)
-        for site in np.flatnonzero(~self.alive).tolist():
+        for site in np.flatnonzero(~self.holdings.alive).tolist():
             self.holdings.obey(self.holdings.transitions.lost(site), manifest.epoch)
         # What was on a site that is gone is read by another, wherever it was
         gone = self._balancing.evacuate(manifest.epoch, self._situation(manifest, ()))
@@ -241,10 +238,10 @@ class Governor:
             self._history.keep(line)
         self.holdings.adapted |= {line.action.exchange for line in gone}
         self.holdings.apply([line.action for line in gone], manifest.epoch)
-        self.maps = self.holdings.pinned(self.maps)
-        if (self.alive & ~before).any() and self._settings.strategy != "operator":
+        self.holdings.maps = self.holdings.pinned(self.maps)
+        if (self.holdings.alive & ~before).any() and self._settings.strategy != "operator":
             # Their share at once: what is measured then says the rest
-            moves = choose_returns(self.holdings, np.flatnonzero(self.alive).tolist())
+            moves = choose_returns(self.holdings, np.flatnonzero(self.holdings.alive).tolist())
             self.holdings.request(moves, manifest.epoch, SITES)
 
     def resize(self, sites: int, epoch: int) -> None:
@@ -253,7 +250,7 @@ class Governor:
             self.holdings.obey(self.holdings.transitions.lost(site), epoch)
         maps = {exchange: known.respread(range(sites)) for exchange, known in self.maps.items()}
         self.sites, self.holdings.alive = sites, np.ones(sites, dtype=bool)
-        self._memory = self._room()
+        self._memory.resize(sites)
         self._buffer.resize()
         self._balancing.resize(sites)
         self.holdings.give(self.holdings.pinned(maps), f"{sites} sites from now on", epoch)
@@ -266,18 +263,25 @@ class Governor:
         """The slots whose rows senders sub-aggregate in an epoch."""
         return self.holdings.hot.condensed(epoch)
 
-    def scattering(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
-        """What is scattered in the next epoch."""
-        return self.holdings.hot.take_next(holds)
+    def scattering(self, never: Collection[str]) -> dict[str, tuple[Scattered, ...]]:
+        """What is scattered in the next epoch; nothing of exchanges of which slots wait or are put aside."""
+        return self.holdings.hot.take_next(never)
 
     def fetches(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """The files that new sites of partitions should have at hand."""
         return fetches(self.holdings.transitions.fetching, self._plan, manifest, self.maps)
 
+    def begin(self, manifest: Manifest) -> None:
+        """Chooses what of the state that is put aside comes back with the next epoch."""
+        self.holdings.spilling.begin(manifest, self.maps, self._memory.room)
+
     def holding(self, epoch: int, ended: bool, manifest: Manifest) -> Waiting:
         """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
         transitions = self.holdings.transitions
-        wanted = {} if ended else self._buffer.waiting(self.maps, transitions.paused)
+        wanted: Mapping[str, Sequence[tuple[int, int]]] = {}
+        if not ended:
+            slow = self._buffer.waiting(self.maps, transitions.paused)
+            wanted = self.holdings.spilling.waits(slow, manifest)
         waiting = next_waiting(wanted, epoch, manifest)
         if not ended:
             # Moves are as the maps have them, and what is paused does wait
@@ -293,4 +297,4 @@ class Governor:
         with self.changing:
             self._buffer.forget_slow()
             waiting = self.holding(manifest.epoch + 1, False, manifest)
-            return bool(waiting.released or self.moving)
+            return bool(waiting.released or self.moving or self.holdings.spilling)

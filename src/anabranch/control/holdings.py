@@ -18,6 +18,7 @@ from anabranch.control.hot import HotSlots
 from anabranch.control.manner import Manner
 from anabranch.control.moves import recorded, resumed
 from anabranch.control.pins import Pins
+from anabranch.control.spilling import Spilling
 from anabranch.control.transitions import Order, Subject, Transitions
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
@@ -58,6 +59,8 @@ class Holdings:
         self.combining = {name for name, one in manifest.subqueries.items() if one.combine}
         """The subqueries for which senders sub-aggregate all rows."""
         self.hot = HotSlots(plan, maps, manifest)
+        self.spilling = Spilling(plan, manifest)
+        """What of the state is to be put aside or brought together."""
         moves = MoveProtocol(
             pausing,
             resumed(manifest, maps) if sites == manifest.sites else {},
@@ -89,7 +92,7 @@ class Holdings:
     def apply(self, actions: Iterable[Action], epoch: int) -> None:
         """Does what is done at once."""
         some = list(actions)
-        change = Change(self.maps, self.hot, self.combining, epoch)
+        change = Change(self.maps, self.hot, self.combining, self.spilling, epoch)
         for action in some:
             action.apply(change)
         if some:

@@ -16,7 +16,6 @@ from anabranch.plan.subquery import BY_TERMS
 from anabranch.routing.grid import Scattered, choose_grid
 from anabranch.routing.locator import MAX_SLOTS
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.reach import Holds
 from anabranch.state.manifest import Manifest
 
 CONDENSED = 20
@@ -81,12 +80,12 @@ class HotSlots:
         self._next.setdefault(exchange, []).append(Scattered(slot, known.slots, bands))
         return known.with_cells(sites)
 
-    def take_next(self, holds: Holds) -> dict[str, tuple[Scattered, ...]]:
-        """What is scattered in this epoch; not while anything of its exchange waits."""
+    def take_next(self, apart: Collection[str]) -> dict[str, tuple[Scattered, ...]]:
+        """What is scattered in this epoch; nothing of these exchanges yet."""
         now = {
-            exchange: tuple(some) for exchange, some in self._next.items() if exchange not in holds
+            exchange: tuple(some) for exchange, some in self._next.items() if exchange not in apart
         }
-        self._next = {exchange: some for exchange, some in self._next.items() if exchange in holds}
+        self._next = {exchange: some for exchange, some in self._next.items() if exchange in apart}
         return now
 
 

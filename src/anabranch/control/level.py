@@ -13,10 +13,12 @@ from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import Controller
 from anabranch.adapt.view import View
 from anabranch.control.decisions import Decision, rounded
+from anabranch.control.memory import Memory
 from anabranch.control.observed import state_bytes
 from anabranch.control.transitions import Subject
 from anabranch.plan.exchange import Exchange
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.state.manifest import Manifest
 from anabranch.state.shelf import Shelf
 
 
@@ -25,34 +27,51 @@ class Situation:
     """How things stand when a view is taken: what epochs do not report."""
 
     maps: Mapping[str, PartitionMap]
-    shelves: Mapping[str, Shelf]
     staying: Collection[Subject]
     """Partitions that are pinned, on their way, or stopped."""
     by_hand: Collection[str]
     """Exchanges of which all partitions stay."""
-    spilled: Mapping[str, Collection[int]]
+    memory: Memory
+    manifest: Manifest
+    under_way: Collection[Subject]
+    """Partitions that are on their way or stopped: nothing of them is put aside."""
     alive: np.ndarray
-    memory: np.ndarray
     held: np.ndarray
     """Rows that wait for each site."""
+
+    @property
+    def shelves(self) -> dict[str, Shelf]:
+        """The state of each subquery."""
+        return {name: record.shelf for name, record in self.manifest.subqueries.items()}
 
     def standing(self, exchanges: Iterable[Exchange]) -> Standing:
         """The same for some exchanges, partition by partition."""
         some = {one.name: one for one in exchanges}
         maps = {name: self.maps[name] for name in some}
+        size = {name: state_bytes(one, maps[name], self.shelves) for name, one in some.items()}
+        never_aside = self.memory.never_aside(self.manifest, self.under_way)
         return Standing(
             maps,
-            {name: state_bytes(one, maps[name], self.shelves) for name, one in some.items()},
-            {name: np.isin(maps[name].starts, list(self.spilled.get(name, ()))) for name in some},
+            size,
+            {name: self.memory.aside(name, maps[name], size[name]) for name in some},
+            {name: ~self._among(name, never_aside) for name in some},
             {
-                name: np.isin(maps[name].starts, [at for of, at in self.staying if of == name])
-                | (name in self.by_hand)
-                for name in some
+                name: self.memory.closing(one, maps[name], self.manifest)
+                for name, one in some.items()
             },
+            {name: self.memory.since(name, maps[name]) for name in some},
+            self.memory.waiting,
+            {name: self._among(name, {*self.staying, *self.by_hand}) for name in some},
             self.alive,
-            self.memory,
+            self.memory.room,
             self.held,
         )
+
+    def _among(self, exchange: str, some: Collection[Subject | str]) -> np.ndarray:
+        """Whether each partition of an exchange is one of these, or the exchange as a whole is."""
+        starts = [one[1] for one in some if not isinstance(one, str) and one[0] == exchange]
+        found: np.ndarray = np.isin(self.maps[exchange].starts, starts) | (exchange in some)
+        return found
 
 
 class LevelControl:

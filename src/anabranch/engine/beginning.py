@@ -55,7 +55,7 @@ def _complete(plan: Plan, options: RunOptions, manifest: Manifest) -> Manifest:
     # Those that the run has now: maps of more or fewer sites are brought to them later
     sites = manifest.sites
     partitions = options.sites * options.settings.partitions_per_site
-    reach = reach_of_inputs(plan, manifest.holds, manifest.watermarks)
+    reach = reach_of_inputs(plan, manifest.holds, manifest.watermarks, manifest.spilled)
     for name, subquery in plan.subqueries.items():
         if name not in manifest.subqueries:
             if manifest.epoch >= 0 and subquery.stateful:

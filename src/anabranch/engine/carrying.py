@@ -147,13 +147,18 @@ def _exchange(
         return None
     first, *others = records
     slots = {record.map().slots for record in records}
-    waits = any(stored.reach[old].behind for old in olds)
+    waits = any(stored.reach[old].behind or stored.reach[old].spilled for old in olds)
     bound = any(one.scattered or one.grid for one in records)
     if others and (len(slots) > 1 or waits or bound):
         raise StateError(
             f"In the new query set '{exchange.name}' shares the exchanges {', '.join(olds)}, whose rows wait "
             "or meet elsewhere at the moment. Let the former query set run for a few epochs and try again, "
             "or use another checkpoint folder."
+        )
+    if any(stored.reach[old].owing for old in olds) and not exchange.spills:
+        raise StateError(
+            f"State of '{exchange.name}' is put aside, and the new query set needs all of it at once. Go on "
+            "with the query set as it was, let run.clean_up() bring it together, and change it then."
         )
     strangers = [one.name for one in exchange.members if one.stateful and one.name not in names]
     if first.scattered and strangers:

@@ -134,7 +134,7 @@ class Checkpoint:
         self._check_shared(orders, report)
         now, before = time.time(), self.manifest
         watermarks = advance_watermarks(orders, report.splits)
-        reach = reach_of_inputs(self.plan, orders.holds, watermarks)
+        reach = reach_of_inputs(self.plan, orders.holds, watermarks, orders.spilled)
         result_rows = report.result_rows()
         shelves = {
             name: shelf_change(

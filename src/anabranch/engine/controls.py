@@ -5,51 +5,24 @@ All of it takes effect with the next epoch and leaves every result as it is.
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
 
 from anabranch.adapt.actions import Move
-from anabranch.control.governor import Governor
 from anabranch.control.seen import of_partitions, of_sites
-from anabranch.engine.commit import Checkpoint
 from anabranch.engine.options import RunOptions
-from anabranch.errors import RunError, suggest
-from anabranch.plan.plan import Plan
+from anabranch.engine.state_controls import StateControls
+from anabranch.engine.steering import whole
+from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE
 
 
-class Controls:
+class Controls(StateControls):
     """The part of a run's handle that steers it."""
 
-    plan: Plan
     options: RunOptions
-    _checkpoint: Checkpoint
-    _governor: Governor
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Keeps the run from changing its maps meanwhile; refuses if it has ended."""
-        if not self.is_active:
-            raise RunError("This run has ended: there is no next epoch to change anything for.")
-        with self._governor.changing:
-            yield
-
-    @property
-    def is_active(self) -> bool:
-        raise NotImplementedError
-
-    def partition_map(self, subquery: str) -> PartitionMap:
-        """The sites of a subquery's partitions, as they are in the next epoch."""
-        if str(subquery) not in self.plan.subqueries:
-            raise RunError(
-                f"There is no subquery '{subquery}'.{suggest(subquery, self.plan.subqueries)}"
-            )
-        return self._governor.maps[self.plan.subqueries[subquery].exchange]
 
     def repartition(self, subquery: str, partition_map: PartitionMap) -> None:
         """Gives a subquery another map of partitions to sites, from the next epoch on.
@@ -74,27 +47,17 @@ class Controls:
                 number = partition_map.partition_at(start)
                 owner, first = partition_map.sites[number], partition_map.starts[number]
                 # On its way to its site it is elsewhere, and may stay there until it has come
-                here = known.sites[known.partition_at(start)]
-                gone = site >= self.sites or not self._governor.alive[site]
+                here = known.site_at(start)
+                gone = site >= self.sites or not self._governor.holdings.alive[site]
                 if first != start or not (gone or owner in (site, here)):
                     raise RunError(
                         f"The new map of '{subquery}' has partition {start} elsewhere, which is pinned "
                         f"to site {site}: unpin it first, or leave it there."
                     )
-            self._governor.by_hand.add(exchange)
+            self._governor.holdings.by_hand.add(exchange)
             self._governor.holdings.give(
                 {exchange: partition_map}, "another map", self._checkpoint.manifest.epoch
             )
-
-    @property
-    def sites(self) -> int:
-        """How many sites the next epoch has."""
-        return self._governor.sites
-
-    @property
-    def pins(self) -> dict[str, dict[int, int]]:
-        """The sites that partitions are pinned to: by exchange and first slot."""
-        return self._governor.pins
 
     @property
     def paused(self) -> list[tuple[str, int]]:
@@ -128,21 +91,22 @@ class Controls:
         with self._changing():
             self.partition_map(subquery)
             exchange = self.plan.subqueries[subquery].exchange
-            if exchange not in self._governor.by_hand:
+            if exchange not in self._governor.holdings.by_hand:
                 raise RunError(f"The map of '{subquery}' was not made by hand.")
-            self._governor.by_hand.discard(exchange)
+            self._governor.holdings.by_hand.discard(exchange)
 
     def move(self, subquery: str, partition: int, site: int) -> None:
         """Moves a partition, told by its first slot, to a site from the next epoch on."""
         with self._changing():
             move = self._move(subquery, partition, site, "asked for")
+            self._require_in_memory(subquery, partition)
             pinned = self._governor.holdings.pins.get(move.subject)
             if pinned not in (None, site):
                 raise RunError(
                     f"Partition {partition} of '{subquery}' is pinned to site {pinned}: unpin it first, "
                     "or pin it to another site."
                 )
-            if not self._governor.alive[site]:
+            if not self._governor.holdings.alive[site]:
                 raise RunError(
                     f"Site {site} is gone now: move the partition to another one, or pin it there for "
                     "when the site is back."
@@ -157,7 +121,9 @@ class Controls:
         """
         with self._changing():
             move = self._move(subquery, partition, site, "pinned")
-            if move.source != move.target and self._governor.alive[site]:
+            if move.source != move.target:
+                self._require_in_memory(subquery, partition)
+            if move.source != move.target and self._governor.holdings.alive[site]:
                 self._governor.holdings.request([move], self._checkpoint.manifest.epoch)
             self._governor.holdings.pins[move.subject] = site
 
@@ -177,6 +143,7 @@ class Controls:
         """
         with self._changing():
             subject = self._subject(subquery, partition)
+            self._require_in_memory(subquery, partition)
             if subject[0] in self._governor.grids:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
@@ -206,21 +173,8 @@ class Controls:
                 f"There is no site {site}: this run has the sites 0 to {self.sites - 1}."
             )
         self._governor.holdings.transitions.moves.require_at_rest((exchange, partition))
-        known = self.partition_map(subquery)
-        source = known.sites[known.partition_at(partition)]
+        source = self.partition_map(subquery).site_at(partition)
         return Move(exchange, partition, cause, source=source, target=whole("site", site))
-
-    def _subject(self, subquery: str, partition: int) -> tuple[str, int]:
-        """A partition that there is, as its exchange and first slot."""
-        known = self.partition_map(subquery)
-        partition = whole("partition", partition)
-        if partition not in known.starts:
-            raise RunError(
-                f"'{subquery}' has no partition that begins at slot {partition}; the nearest begins at "
-                f"{known.starts[known.partition_at(max(0, min(partition, known.slots - 1)))]}. "
-                f"run.partition_map('{subquery}').starts has all of them."
-            )
-        return self.plan.subqueries[subquery].exchange, partition
 
     def set_sites(self, sites: int) -> None:
         """Goes on with another number of sites from the next epoch on; few partitions move."""
@@ -245,13 +199,3 @@ class Controls:
                     f"Partitions are pinned to site {gone[0]}, which would go: unpin them."
                 )
             self._governor.resize(sites, self._checkpoint.manifest.epoch)
-
-
-def whole(what: str, value: Any) -> int:
-    """The value, if it is a whole number."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError as error:
-        raise RunError(f"Expected a whole number for {what}, got {value!r}.") from error

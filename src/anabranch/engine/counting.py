@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from anabranch.engine.report import Counts
+from anabranch.routing.locator import slot_of_locator
 from anabranch.routing.partition_map import PartitionMap
 
 
@@ -22,6 +23,29 @@ def count(partitions: PartitionMap, places: list[np.ndarray]) -> tuple[np.ndarra
     at = full[np.searchsorted(full, starts)]
     arrays = np.add.reduceat(found, starts), peaks, at
     return tuple(array.astype(np.int64) for array in arrays)
+
+
+class Made:
+    """Counts the results of a site's partitions."""
+
+    def __init__(self, maps: Mapping[str, PartitionMap]) -> None:
+        self._maps = maps
+        self._by_slot: dict[str, np.ndarray] = {}
+
+    def add(self, exchange: str, locators: np.ndarray) -> None:
+        """Takes in results of an operator behind an exchange."""
+        slots = slot_of_locator(locators).view(np.int64)
+        counts = np.bincount(slots, minlength=self._maps[exchange].slots)
+        self._by_slot[exchange] = self._by_slot.get(exchange, 0) + counts
+
+    def of(self, site: int) -> dict[str, bytes]:
+        """The results of each partition of a site, by exchange."""
+        found = {}
+        for exchange, counts in self._by_slot.items():
+            known = self._maps[exchange]
+            each = np.add.reduceat(counts, np.asarray(known.starts))
+            found[exchange] = each[known.partitions_of(site)].astype(np.int64).tobytes()
+        return found
 
 
 def added(counts: Sequence[Counts]) -> Counts:
@@ -47,3 +71,11 @@ def together(
         ):
             array[mine] = np.frombuffer(own, dtype=np.int64)
     return arrays  # type: ignore[return-value]
+
+
+def made(counts: Mapping[int, bytes], known: PartitionMap) -> np.ndarray:
+    """The results of each partition, of what each site has told."""
+    found = np.zeros(known.partitions, dtype=np.int64)
+    for site, own in counts.items():
+        found[known.partitions_of(site)] = np.frombuffer(own, dtype=np.int64)
+    return found

@@ -136,6 +136,11 @@ class Loop:
         finished = not offers and all(reader.finished() for reader in self._readers.values())
         manifest = self.checkpoint.manifest
         if finished:
+            if self.options.close_at_end and manifest.spilled:
+                # What is owed comes before the end
+                self.governor.holdings.spilling.settle(manifest)
+                self._epoch({}, began)
+                return True
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
             elif manifest.holds:
@@ -229,7 +234,9 @@ class Loop:
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         streams, maps = self.plan.streams, self.governor.maps
         lanes = lanes_of(streams, manifest.streams, maps, pieces)
+        self.governor.begin(manifest)
         waiting = self.governor.holding(epoch, ended or flush, manifest)
+        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             standing=self._standing,
@@ -244,6 +251,7 @@ class Loop:
             watermarks=manifest.watermarks,
             idle=idle,
             ended=ended,
+            settling=self.governor.holdings.spilling.settling,
             streams={
                 name: StreamOrders(
                     options.on_bad[name],
@@ -263,13 +271,14 @@ class Loop:
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=self.governor.scattering(waiting.holds),
+            scattering=self.governor.scattering({*waiting.holds, *spilled}),
             released=waiting.released,
             held=waiting.held,
             reach={
-                name: Reach(manifest.reach[name].watermark, waiting.holds.get(name, ()))
-                for name in self.plan.exchanges
+                name: Reach(reached.watermark, waiting.holds.get(name, ()), spilled.get(name, ()))
+                for name, reached in manifest.reach.items()
             },
+            cleaned=cleaned,
             fetch=self.governor.fetches(manifest),
             faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
         )

@@ -10,10 +10,11 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.lane_times import Idle
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.reach import Holds, Reach
+from anabranch.routing.reach import Apart, Holds, Reach
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
+from anabranch.state.group import LEAST_PIECE, PIECE_BYTES
 from anabranch.state.manifest import HeldRef
 from anabranch.state.place import Place, place
 from anabranch.state.shelf import Shelf
@@ -57,6 +58,8 @@ class Orders:
     watermarks: Mapping[str, int | None]
     idle: Idle
     ended: bool
+    settling: bool
+    """Whether all that was put aside comes together, for the streams have ended."""
     streams: Mapping[str, StreamOrders]
     results: Mapping[str, Staging]
     pieces: tuple[tuple[tuple[str, Piece], ...], ...]
@@ -73,6 +76,8 @@ class Orders:
     """How far the input of each exchange had come before this epoch, and the slots whose rows wait in it."""
     released: Holds = field(default_factory=dict)
     """Those that waited before and are worked on again."""
+    cleaned: Apart = field(default_factory=dict)
+    """Slots that were put aside and come together again in this epoch, with what they owe."""
     held: tuple[HeldRef, ...] = ()
     """Rows that waited and are let go."""
     fetch: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -90,12 +95,27 @@ class Orders:
         return {name: reach.behind for name, reach in self.reach.items() if reach.behind}
 
     @property
+    def spilled(self) -> Apart:
+        """What of each exchange is put aside in this epoch."""
+        return {name: reach.spilled for name, reach in self.reach.items() if reach.spilled}
+
+    @property
     def plan(self) -> Plan:
         return self.standing.plan
 
     @property
     def settings(self) -> Settings:
         return self.standing.settings
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much state a site looks at at once where it goes through all of it."""
+        limit = self.settings.site_memory_bytes
+        return (
+            min(PIECE_BYTES, max(LEAST_PIECE, limit // 4))
+            if isinstance(limit, int)
+            else PIECE_BYTES
+        )
 
     @property
     def place(self) -> Place:

@@ -30,8 +30,8 @@ from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.locator import in_turn, slot_of_locator
 from anabranch.routing.reach import slots_of, within
 from anabranch.routing.sorting import distinct
-from anabranch.state.group import scatter
 from anabranch.state.manifest import HeldRef
+from anabranch.state.scattering import scatter
 from anabranch.state.segment import LOCATOR
 
 _TOO_NARROW = re.compile(
@@ -206,12 +206,12 @@ class Outbox:
         for inlet, ready in self.forwarded.items():
             exchange = self.orders.plan.exchanges[exchange_of(self.orders, inlet)]
             for frame in alike(ready):
-                if sites == 1:
-                    boxes[0].append((inlet, frame))
-                    continue
                 places = slots_in(frame.rows)
                 if exchange.level == self.level + 1:
                     slots.setdefault(exchange.name, []).append(places)
+                if sites == 1:
+                    boxes[0].append((inlet, frame))
+                    continue
                 owners = self.orders.maps[exchange.name].site_of(places)
                 if int(owners.max()) >= sites:
                     raise RunError(

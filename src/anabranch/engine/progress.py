@@ -139,6 +139,9 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 ),
                 "customMetrics": {
                     "segments": len(record.shelf),
+                    "spilledBytes": sum(ref.bytes for ref in record.shelf if ref.packed)
+                    if record.exchange in manifest.spilled
+                    else 0,
                     "partitions": len(exchange.sites),
                     "grid": exchange.grid,
                     "rowsIn": sum(part.rows_in for part in done),

@@ -91,6 +91,8 @@ class SiteReport(msgspec.Struct):
     combined: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     arrived: dict[str, Counts] = msgspec.field(default_factory=dict)
     """Rows for each of its partitions, by exchange of its level, as the senders counted them."""
+    made: dict[str, bytes] = msgspec.field(default_factory=dict)
+    """The results of each of its partitions, by exchange of its level."""
     held: list[HeldRef] = msgspec.field(default_factory=list)
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
@@ -101,6 +103,9 @@ class SiteReport(msgspec.Struct):
     exchange_seconds: float = 0.0
     """The part of it that goes to taking frames in and telling rows apart by site."""
     executor: str = ""
+    machine: str = ""
+    memory: int = 0
+    """Bytes of memory that its machine or container has free."""
     worker: int = 0
     fault: Fault | None = None
 

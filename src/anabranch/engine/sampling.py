@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.adapt.policies.combine import Intake
 from anabranch.control.observed import Observed
-from anabranch.engine.counting import together
+from anabranch.engine.counting import made, together
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import EpochReport
 from anabranch.plan.subquery import Subquery
+from anabranch.settings import AUTO, Settings
+
+LEAST_MEMORY = 16 * 1024 * 1024
+"""Bytes that a site may keep however little is free: less would not even hold the rows of an epoch."""
 
 
 def observed(orders: Orders, report: EpochReport) -> Observed:
@@ -25,11 +31,22 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
         for exchange, (rows, fewer) in part.condensed.items():
             before, after = condensed.get(exchange, (0, 0))
             condensed[exchange] = before + rows, after + fewer
-    memory = orders.faults.memory() if orders.faults else {}
+    memory = {} if orders.settings.site_memory_bytes != AUTO else _memory(report, orders.settings)
+    memory |= orders.faults.memory() if orders.faults else {}
     return Observed(
         orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory,
         {one.name: _intake(orders, report, one) for one in orders.plan.subqueries.values() if one.combines},
     )  # fmt: skip
+
+
+def _memory(report: EpochReport, settings: Settings) -> dict[int, int]:
+    """The bytes that each site may keep: its part of a share of what its machine has free."""
+    machines = {site.site: (site.machine, site.memory) for site in report.sites}
+    sites = Counter(machine for machine, _ in machines.values())
+    return {
+        site: max(LEAST_MEMORY, int(settings.memory_share * memory / sites[machine]))
+        for site, (machine, memory) in machines.items()
+    }
 
 
 def _intake(orders: Orders, report: EpochReport, subquery: Subquery) -> Intake:
@@ -59,9 +76,11 @@ def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:
         rows, peaks, slots = together(arrived, orders.maps[exchange.name])
         own = {member.name for member in exchange.members}
         done = [d for part in parts for name, d in part.subqueries.items() if name in own]
+        results = {p.site: p.made[exchange.name] for p in parts if exchange.name in p.made}
         traffic[exchange.name] = Traffic(
-            rows, peaks, slots, sum(d.seconds for d in done), sum(d.rows_out for d in done)
-        )
+            rows, peaks, slots, sum(d.seconds for d in done),
+            made(results, orders.maps[exchange.name]),
+        )  # fmt: skip
     if not traffic or not parts:
         return None
     first = min(part.started for part in parts)

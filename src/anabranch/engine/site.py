@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import msgspec
 import polars as pl
 
-from anabranch.engine.counting import added
+from anabranch.engine.counting import Made, added
+from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.engine.report import (
@@ -34,9 +36,10 @@ from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
 from anabranch.routing.locator import slot_of_locator
 from anabranch.routing.ranges import intersect
-from anabranch.routing.reach import Reach, within
+from anabranch.routing.reach import Reach, SlotFlow, slots_of, within
 from anabranch.state.group import SiteState
-from anabranch.state.segment import LOCATOR, Ranges
+from anabranch.state.packing import bring_back, put_away
+from anabranch.state.segment import LOCATOR, Ranges, SegmentRef
 
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
@@ -44,7 +47,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     began = time.perf_counter()
     report = SiteReport(
         level, site, started=time.time(), worker=os.getpid(),
-        executor=_executor(),
+        executor=_executor(), machine=os.uname().nodename, memory=free_memory(),
     )  # fmt: skip
     frames: dict[Inlet, list[Frame]] = {}
     sizes: dict[Inlet, int] = {}
@@ -67,8 +70,9 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     watermarks = words[0].watermarks
     if watermarks is None:
         watermarks = advance_watermarks(orders, splits)
-    reach = reach_of_inputs(orders.plan, orders.holds, watermarks)
+    reach = reach_of_inputs(orders.plan, orders.holds, watermarks, orders.spilled)
     outbox = Outbox(orders, level)
+    made = Made(orders.maps)
     if fault is None:
         try:
             copies = Copies(orders, level, frames, sizes)
@@ -84,10 +88,10 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
                 with explained(f"Subquery '{subquery.name}'"):
-                    _advance(orders, subquery, site, received, reach, report, outbox)
+                    _advance(orders, subquery, site, received, reach, report, outbox, made)
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed
-            report.held = outbox.held
+            report.held, report.made = outbox.held, made.of(site)
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
@@ -142,24 +146,33 @@ def _words(
 
 def _advance(
     orders: Orders, subquery: Subquery, site: int, received: list[list[Frame]],
-    reach: dict[str, Reach], report: SiteReport, outbox: Outbox,
+    reach: dict[str, Reach], report: SiteReport, outbox: Outbox, made: Made,
 ) -> None:  # fmt: skip
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
     frames = [_gathered(subquery, part) for part in received]
     done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
-    after = subquery.watermark(reach[subquery.exchange].watermark)
-    reaches = list(_flowing(orders, subquery.exchange, site))
-    for number, (slots, before) in enumerate(reaches):
-        own = frames if len(reaches) == 1 else [_cut(frame, slots) for frame in frames]
-        near = orders.shelves[subquery.name].within(slots)
-        state = SiteState(orders.place, near, slots, orders.epoch)
-        moment = Moment(subquery.watermark(before), after)
-        part = f"site-{site:04d}-{number}"
-        _step(orders, subquery, part, own, state, moment, report, outbox)
+    flows = list(_flowing(orders, subquery.exchange, site, reach[subquery.exchange].watermark))
+    for number, flow in enumerate(flows):
+        own = frames if len(flows) == 1 else [_cut(frame, flow.slots) for frame in frames]
+        near = orders.shelves[subquery.name].within(flow.slots)
+        state = SiteState(
+            orders.place, near, flow.slots, orders.epoch, orders.piece_bytes, flow.newest
+        )
+        state.refs = [ref for ref in near if state.wanted(ref)]
+        moment = Moment(subquery.watermark(flow.before), subquery.watermark(flow.after))
+        results = SentResults(orders, subquery, f"site-{site:04d}-{number}", report, outbox, made)
+        if flow.cuts:
+            results.add(subquery.operator.owed(state, flow.cuts))
+        state.refs = _brought_back(orders, subquery, site, state, done)
+        results.add(subquery.operator.advance(own, state, moment))
+        done.groups += state.groups
+        done.compared += state.compared
+        done.warnings += state.warnings
         if not orders.ended:
             # At the end of all streams there is nothing left to remember for
             _remember(orders, subquery, site, state, moment, done)
+    _put_aside(orders, subquery, site, done)
     if orders.faults is not None:
         orders.faults.worked(site, done.rows_in, time.perf_counter() - began)
     done.seconds = time.perf_counter() - began
@@ -174,10 +187,11 @@ def _gathered(subquery: Subquery, received: list[Frame]) -> Frame | None:
     return concat([k if operator.is_combined(k) else narrow(operator.combine(k)) for k in kinds])
 
 
-def _flowing(orders: Orders, exchange: str, site: int) -> Iterator[tuple[Ranges, int | None]]:
-    """The slots of a site that are worked on in this epoch, by the watermark they had reached before."""
+def _flowing(orders: Orders, exchange: str, site: int, after: int | None) -> Iterator[SlotFlow]:
+    """The slots of a site that are worked on in this epoch, by how far they had come before."""
     owned = orders.maps[exchange].owned_by(site)
-    return orders.reach[exchange].flowing(owned, orders.released.get(exchange, ()))
+    released, cleaned = orders.released.get(exchange, ()), orders.cleaned.get(exchange, ())
+    return orders.reach[exchange].flowing(owned, released, cleaned, after)
 
 
 def _cut(frame: Frame | None, slots: Ranges) -> Frame | None:
@@ -188,22 +202,60 @@ def _cut(frame: Frame | None, slots: Ranges) -> Frame | None:
     return Frame(frame.rows.filter(pl.Series(mine)), frame.narrowed) if mine.any() else None
 
 
-def _step(
-    orders: Orders, subquery: Subquery, part: str, frames: Sequence[Frame | None], state: SiteState,
-    moment: Moment, report: SiteReport, outbox: Outbox,
-) -> None:  # fmt: skip
-    """Takes the operator to its results, and these to where they go."""
-    done = report.subqueries[subquery.name]
-    for number, results in enumerate(subquery.operator.advance(frames, state, moment)):
-        if results.height == 0:
-            continue
-        done.rows_out += results.height
-        done.bytes_out += int(results.drop(LOCATOR).estimated_size())
-        outbox.route(subquery.name, results)
-        write_results(orders, subquery.name, results, f"{part}-{number:04d}", report)
-    done.groups += state.groups
-    done.compared += state.compared
-    done.warnings += state.warnings
+@dataclass
+class SentResults:
+    """Where the results of an operator go, of one part of its slots."""
+
+    orders: Orders
+    subquery: Subquery
+    part: str
+    report: SiteReport
+    outbox: Outbox
+    made: Made
+    count: int = 0
+
+    def add(self, frames: Iterable[pl.DataFrame]) -> None:
+        """Takes results as they are made to where they go."""
+        name, done = self.subquery.name, self.report.subqueries[self.subquery.name]
+        for results in frames:
+            self.count += 1
+            if results.height == 0:
+                continue
+            done.rows_out += results.height
+            done.bytes_out += int(results.drop(LOCATOR).estimated_size())
+            self.made.add(self.subquery.exchange, results[LOCATOR].to_numpy())
+            self.outbox.route(name, results)
+            part = f"{self.part}-{self.count:04d}"
+            write_results(self.orders, name, results, part, self.report)
+
+
+def _brought_back(
+    orders: Orders, subquery: Subquery, site: int, state: SiteState, done: SubqueryReport
+) -> list[SegmentRef]:
+    """The state of slots that come together again, plain; it is on the disk as that from now on."""
+    if orders.ended or orders.settling or not any(ref.packed for ref in state.refs):
+        return list(state.refs)
+    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
+    written, masked = bring_back(state, subquery.operator.tables, name, fsync)
+    done.segments += written
+    done.masked += masked_as_plain(masked)
+    return [*(ref for ref in state.refs if not ref.packed), *written]
+
+
+def _put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryReport) -> None:
+    """Packs the state that is put aside in this epoch."""
+    going = [one for one in orders.reach[subquery.exchange].spilled if one.goes_in(orders.epoch)]
+    slots = intersect(orders.maps[subquery.exchange].owned_by(site), slots_of(going))
+    if not slots or not subquery.stateful:
+        return
+    state = SiteState(
+        orders.place, orders.shelves[subquery.name].within(slots), slots, orders.epoch,
+        orders.piece_bytes,
+    )  # fmt: skip
+    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
+    written, masked = put_away(state, subquery.operator.tables, name, fsync)
+    done.segments += written
+    done.masked += masked_as_plain(masked)
 
 
 def _remember(
@@ -224,8 +276,8 @@ def _remember(
                 state.scatter(table, one)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
-    if scattering:
-        return  # what was scattered must not be merged as it was
+    if scattering or orders.settling:
+        return  # what was scattered must not be merged as it was; at the end it does not pay any more
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = state.compact(
         operator.tables, moment.after, operator.span, settings.compaction_fan, budget, name,

@@ -9,7 +9,7 @@ from anabranch.engine.report import SplitReport
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.routing.lane_times import come_together
-from anabranch.routing.reach import Holds, Reach, least
+from anabranch.routing.reach import Apart, Holds, Reach, least
 
 
 def newest_times(
@@ -89,7 +89,7 @@ def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, i
 
 
 def reach_of_inputs(
-    plan: Plan, holds: Holds, watermarks: Mapping[str, int | None]
+    plan: Plan, holds: Holds, watermarks: Mapping[str, int | None], spilled: Apart
 ) -> dict[str, Reach]:
     """How far the input of each exchange has come, given what waits and the watermarks of the streams.
 
@@ -105,5 +105,7 @@ def reach_of_inputs(
             origin = plan.subqueries.get(path.origin)
             if origin is not None and origin.exchange != subquery.exchange:
                 above.append(reach[origin.exchange].least)
-        reach[subquery.exchange] = Reach(least(above), holds.get(subquery.exchange, ()))
+        reach[subquery.exchange] = Reach(
+            least(above), holds.get(subquery.exchange, ()), spilled.get(subquery.exchange, ())
+        )
     return reach

@@ -22,6 +22,8 @@ SPARKS = "▁▂▃▄▅▆▇█"
 EIGHTHS = " ▏▎▍▌▋▊▉"
 MOST_SITES = 8
 BAR_WIDTH = 20
+LITTLE = 0.1
+"""The share of a site's memory below which nobody wants to know."""
 
 
 def picture(
@@ -107,8 +109,11 @@ def _streams(totals: Totals) -> Table:
 
 
 def _sites(totals: Totals, most: int) -> RenderableType:
-    table = _table(totals, "site", "rows in", "rows out", "share", "", "busy", "load")
-    table.columns[3].justify = "left"
+    kept = _memory(totals)
+    columns = ("site", "rows in", "rows out", "share", "", "busy", "load")
+    table = _table(totals, *columns, *(("memory", "", "aside") if kept else ()))
+    for at in (3, 7) if kept else (3,):
+        table.columns[at].justify = "left"
     seconds = totals.last["durationMs"]["triggerExecution"] / 1000
     now = {site["site"]: site["busySeconds"] for site in totals.last["customMetrics"]["sites"]}
     ranked = sorted(totals.sites, key=lambda site: -totals.sites[site].rows_in)
@@ -122,10 +127,27 @@ def _sites(totals: Totals, most: int) -> RenderableType:
             f"{share:.1%}",
             f"{flow.busy_seconds:.1f} s",
             f"{now.get(number, 0.0) / seconds:.0%}" if seconds else "–",
+            *kept.get(number, ("", "", "") if kept else ()),
         )
     if len(ranked) <= most:
         return table
     return Group(table, Text(f"and {several(len(ranked) - most, 'site')} with fewer rows", "dim"))
+
+
+def _memory(totals: Totals) -> dict[int, tuple[Text, str, str]]:
+    """What each site keeps of what it may, and what it has put aside; nothing while that is very little."""
+    told = totals.last["customMetrics"].get("adaptation", {}).get("memory", ())
+    known = [one for one in told if one["limit"]]
+    if all(one["resident"] < LITTLE * one["limit"] and not one["aside"] for one in known):
+        return {}
+    return {
+        one["site"]: (
+            bar(one["resident"] / one["limit"], BAR_WIDTH // 2),
+            f"{in_bytes(one['resident'])} of {in_bytes(one['limit'])}",
+            in_bytes(one["aside"]) if one["aside"] else "–",
+        )
+        for one in known
+    }
 
 
 def _state(totals: Totals) -> RenderableType:

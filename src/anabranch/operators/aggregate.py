@@ -8,6 +8,7 @@ closes, or when segments are merged. Session and count windows are in `session.p
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
@@ -81,6 +82,14 @@ class WindowedAggregate(OneInput):
 
     def combine(self, frame: Frame) -> pl.DataFrame:
         return self._partial(frame, combined=False)
+
+    @property
+    def spills(self) -> bool:
+        """A window that closes takes in parts of all generations; results of open ones need them at once."""
+        return self.node.emit != "update"
+
+    def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterable[pl.DataFrame]:
+        return ()  # windows of slots that are put aside stay open
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         delta = None if frame is None else self._partial(frame, self.is_combined(frame))

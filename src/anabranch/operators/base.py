@@ -79,8 +79,27 @@ class Operator(Protocol):
         """
 
     @property
+    def spills(self) -> bool:
+        """Whether rows can be worked on without those put aside, and what is missing be given later."""
+
+    def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterable[pl.DataFrame]:
+        """The results that rows of different generations give with each other; asked only if it `spills`.
+
+        A generation ends with each of these epochs, the last one with the state.
+        """
+
+    @property
     def tables(self) -> tuple[StateTable, ...]:
         """What it remembers."""
+
+
+class InOneGeneration:
+    """The way of operators whose results would be wrong without what is put aside: rows have to wait."""
+
+    spills = False
+
+    def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterable[pl.DataFrame]:
+        raise NotImplementedError
 
 
 class RowByRow:

@@ -15,8 +15,7 @@ import polars as pl
 
 from anabranch.operators.partials import Partial
 from anabranch.routing.frame import widen
-from anabranch.state.group import sort_by_locator
-from anabranch.state.segment import LOCATOR
+from anabranch.state.segment import LOCATOR, sort_by_locator
 
 GROUP = "__group"
 OPEN = "open"

@@ -13,6 +13,7 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.window import END, START, CountWindow
 from anabranch.operators.base import (
     NO_KEY,
+    InOneGeneration,
     Moment,
     OneInput,
     RowByRow,
@@ -40,7 +41,7 @@ NUMBER = "__number"
 _FRESH = "__fresh"
 
 
-class OrderedAggregate(RowByRow, OneInput):
+class OrderedAggregate(InOneGeneration, RowByRow, OneInput):
     """Aggregates over the last rows of a group: on every row, or on every `advance`-th."""
 
     def __init__(self, node: Aggregate | History, merger: str = TRANSPARENT) -> None:

@@ -11,13 +11,13 @@ their values: rows that are alike have met the same.
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 import polars as pl
 
 from anabranch.language.bounds import all_of
-from anabranch.language.expression import Expression, Named, columns_of
+from anabranch.language.expression import Named, columns_of
 from anabranch.language.join import FILTERING, Join
 from anabranch.operators.base import (
     END_OF_TIME,
@@ -32,13 +32,14 @@ from anabranch.operators.due import due_times, span_of
 from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.met import MET, JoinInput, MetRecord, without
+from anabranch.operators.owed import owed_by
 from anabranch.operators.partials import TIME
 from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import compute, is_true
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn
-from anabranch.state.group import SiteState, sort_by_locator
-from anabranch.state.segment import DUE, LOCATOR, NEVER
+from anabranch.state.group import SiteState
+from anabranch.state.segment import DUE, LOCATOR, NEVER, sort_by_locator
 from anabranch.state.table import StateTable
 
 PRESERVED = {"left": (0,), "right": (1,), "full": (0, 1), "anti": (0,)}
@@ -109,11 +110,7 @@ class SymmetricJoin(RowByRow):
                 yield from self._alone(inlet, rows.filter(keyless))
                 rows = rows.filter(~keyless).with_columns(pl.lit(False).alias(MET))
             arrived.append(rows if rows is not None and rows.height else None)
-        sides = [
-            Side(inlet.table, [key.name for key in inlet.keys], rows)
-            for inlet, rows in zip(self.inlets, arrived, strict=True)
-        ]
-        meeting = meet(sides, state, moment.before, self.node.bounds)
+        meeting = meet(self.sides(arrived), state, moment.before, self.node.bounds)
         record = MetRecord(arrived, meeting, state, moment.before)
         if meeting is not None:
             yield from self._combinations(meeting, record)
@@ -128,31 +125,59 @@ class SymmetricJoin(RowByRow):
         for inlet in self.inlets:
             self._keep(inlet, record, state, upto)
 
+    @property
+    def spills(self) -> bool:
+        """Rows of an outer side would have to know of what is put aside; so would those of a semi-join."""
+        return self.node.kind == "inner"
+
+    def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterator[pl.DataFrame]:
+        return owed_by(self, state, cuts)
+
+    def sides(self, arrived: Sequence[pl.DataFrame | None]) -> list[Side]:
+        """The inputs with rows of each, in order."""
+        return [
+            Side(inlet.table, [key.name for key in inlet.keys], rows)
+            for inlet, rows in zip(self.inlets, arrived, strict=True)
+        ]
+
+    def in_order(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows of an input as they are remembered."""
+        return by_time(rows)
+
+    def joined(
+        self, meeting: Meeting, combinations: Iterable[list[np.ndarray]]
+    ) -> Iterator[pl.DataFrame]:
+        """The joined rows of these combinations of a meeting, if they meet the condition."""
+        for chosen in combinations:
+            held = self._held(meeting, chosen)
+            if len(held[0]):
+                yield self._shown(meeting, held)
+
     def _combinations(self, meeting: Meeting, record: MetRecord) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
-        condition = self.condition
-        that_hold = None
-        if condition is not None:
-            that_hold = functools.partial(self._that_hold, meeting, condition)
         if self.node.kind in FILTERING:
-            record.met[0] = meeting.met(that_hold)
+            check = None if self.condition is None else functools.partial(self._held, meeting)
+            record.met[0] = meeting.met(check)
             return
         for chosen in meeting.combinations():
-            if that_hold is not None:
-                chosen = that_hold(chosen)
+            held = self._held(meeting, chosen)
             if self.preserved:
-                record.note(chosen)
-            if len(chosen[0]):
-                rows = self._joined(meeting, chosen, {LOCATOR, *self.schema})
-                yield rows.select(LOCATOR, *self.schema)
+                record.note(held)
+            if len(held[0]):
+                yield self._shown(meeting, held)
 
-    def _that_hold(
-        self, meeting: Meeting, condition: Expression, chosen: list[np.ndarray]
-    ) -> list[np.ndarray]:
+    def _shown(self, meeting: Meeting, chosen: list[np.ndarray]) -> pl.DataFrame:
+        """The combinations as results."""
+        names = [LOCATOR, *self.schema]
+        return self._joined(meeting, chosen, names).select(names)
+
+    def _held(self, meeting: Meeting, chosen: list[np.ndarray]) -> list[np.ndarray]:
         """The combinations for which the condition holds, told by the columns that it reads alone."""
+        if self.condition is None:
+            return chosen
         # A condition that reads nothing still holds, or not, for each of them
         rows = self._joined(meeting, chosen, self.read or {LOCATOR})
-        passed = is_true(condition, rows)
+        passed = is_true(self.condition, rows)
         if passed.all():
             return chosen
         kept = np.flatnonzero(passed.to_numpy())

@@ -26,8 +26,8 @@ import polars as pl
 from anabranch.operators.base import Moment
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
-from anabranch.state.group import SiteState, sort_by_locator
-from anabranch.state.segment import DUE
+from anabranch.state.group import SiteState
+from anabranch.state.segment import DUE, sort_by_locator
 from anabranch.state.table import StateTable
 
 PENDING = "pending"

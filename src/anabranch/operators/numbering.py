@@ -14,7 +14,14 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.numbered import PLACE, SEEN, Numbered
-from anabranch.operators.base import Moment, RowByRow, Spread, add_locator, time_of
+from anabranch.operators.base import (
+    InOneGeneration,
+    Moment,
+    RowByRow,
+    Spread,
+    add_locator,
+    time_of,
+)
 from anabranch.operators.merger import MERGES, pending
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
@@ -27,7 +34,7 @@ COUNTS = "counts"
 _OTHER = "__other"
 
 
-class Numbering(RowByRow):
+class Numbering(InOneGeneration, RowByRow):
     """The rows of the first input with their numbers."""
 
     span = NEVER

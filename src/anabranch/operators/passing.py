@@ -6,12 +6,18 @@ for plans that give them sites of their own, or that bring the results of a quer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import polars as pl
 
-from anabranch.operators.base import Moment, OneInput, RowByRow, Spread, no_results
+from anabranch.operators.base import (
+    Moment,
+    OneInput,
+    RowByRow,
+    Spread,
+    no_results,
+)
 from anabranch.operators.stateless import Step, apply
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
@@ -25,6 +31,7 @@ class Passing(RowByRow, OneInput):
     """Rows on their way through steps; nothing is remembered."""
 
     span = NEVER
+    spills = True
 
     def __init__(self, columns: Sequence[str], steps: Sequence[Step], schema: pl.Schema) -> None:
         self.columns = columns
@@ -44,6 +51,9 @@ class Passing(RowByRow, OneInput):
 
     def step(self, frame: Frame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         return no_results(self.schema) if frame is None else apply(self.steps, frame.wide())
+
+    def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterable[pl.DataFrame]:
+        return ()
 
     @property
     def tables(self) -> tuple[StateTable, ...]:

@@ -19,6 +19,7 @@ from anabranch.language.join import Join
 from anabranch.language.numbered import PLACE, SEEN
 from anabranch.operators.base import (
     END_OF_TIME,
+    InOneGeneration,
     Moment,
     RowByRow,
     Spread,
@@ -46,7 +47,7 @@ COUNTED = END_OF_TIME + 1
 """Where due times begin that are numbers of rows: beyond all times, for no watermark reaches them."""
 
 
-class Product(RowByRow):
+class Product(InOneGeneration, RowByRow):
     """All pairs within a window for which a predicate holds."""
 
     def __init__(self, node: Join, wanted: Collection[str] | None = None) -> None:

@@ -14,6 +14,7 @@ import polars as pl
 from anabranch.language.groups import Aggregate
 from anabranch.language.window import END, START, SessionGap
 from anabranch.operators.base import (
+    InOneGeneration,
     Moment,
     OneInput,
     Spread,
@@ -37,7 +38,7 @@ FIRST, LAST = "__first", "__last"
 _REACH = "__reach"
 
 
-class SessionAggregate(OneInput):
+class SessionAggregate(InOneGeneration, OneInput):
     """GROUP BY keys and a session window."""
 
     combines = True

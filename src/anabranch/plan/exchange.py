@@ -47,6 +47,13 @@ class Exchange:
         return any(isinstance(member.node, Numbered) for member in self.members)
 
     @property
+    def spills(self) -> bool:
+        """Whether state of its slots can be put aside while rows go on."""
+        stateful = [member for member in self.members if member.stateful]
+        suited = self.spread in (BY_TERMS, BY_LANE) and bool(stateful)
+        return suited and all(member.operator.spills for member in stateful)
+
+    @property
     def combines(self) -> bool:
         """Whether senders may sub-aggregate for one of its members."""
         return any(member.combines for member in self.members)

@@ -100,6 +100,10 @@ class PartitionMap:
         """The number of the partition that a slot belongs to."""
         return bisect_right(self.starts, slot) - 1
 
+    def site_at(self, slot: int) -> int:
+        """The site that has this slot."""
+        return self.sites[self.partition_at(slot)]
+
     def _slot(self, given: object) -> int:
         """What was given for a slot, if it is one."""
         if not isinstance(given, (int, np.integer)) or not 0 <= given < self.slots:

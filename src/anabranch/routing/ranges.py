@@ -42,6 +42,23 @@ def intersect(
     return result
 
 
+def union(
+    left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """What is in one of two lists of ranges, or in both.
+
+    >>> union([(0, 2), (6, 9)], [(2, 4), (5, 7)])
+    [(0, 4), (5, 9)]
+    """
+    result: list[tuple[int, int]] = []
+    for first, end in sorted([*left, *right]):
+        if result and first <= result[-1][1]:
+            result[-1] = result[-1][0], max(end, result[-1][1])
+        else:
+            result.append((first, end))
+    return result
+
+
 def subtract(
     left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:

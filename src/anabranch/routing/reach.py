@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -28,6 +29,43 @@ class Hold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The first epoch in which rows waited."""
 
 
+class Spilled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of slots [first, end) part of whose state is put aside, in generations.
+
+    What has come since meets only what has come since. What rows of different generations give with each
+    other is owed until the slots are cleaned up. Where results would be wrong meanwhile there are no
+    generations, and the rows wait.
+    """
+
+    first: int
+    end: int
+    watermark: int | None
+    """What the input of these slots had reached when the first generation was put aside."""
+    since: int
+    """The first epoch in which it was aside."""
+    cuts: tuple[int, ...]
+    """The last epoch of each generation that is put aside, in order; none if the rows of these slots wait."""
+
+    def goes_in(self, epoch: int) -> bool:
+        """Whether something of it is put aside in this very epoch."""
+        return self.cuts[-1] == epoch - 1 if self.cuts else self.since == epoch
+
+
+@dataclass(frozen=True)
+class SlotFlow:
+    """Slots that are worked on together in an epoch."""
+
+    slots: list[tuple[int, int]]
+    before: int | None
+    """The watermark that they had reached before."""
+    after: int | None
+    """The one that they reach with it."""
+    newest: tuple[tuple[int, tuple[int, int]], ...] = ()
+    """Slots that owe results and go on: only what has come after this epoch takes part."""
+    cuts: tuple[int, ...] = ()
+    """The last epochs of generations that come together again: what they owe is to be given."""
+
+
 class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far the input of an exchange has come, and what it still owes."""
 
@@ -35,11 +73,22 @@ class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all slots but those whose rows wait."""
     behind: tuple[Hold, ...] = ()
     """The slots whose rows wait, in order: they have come less far."""
+    spilled: tuple[Spilled, ...] = ()
+    """The slots whose state is put aside, in order; those without generations wait as well."""
 
     @property
     def watermarks(self) -> list[int | None]:
         """All that its slots have reached."""
-        return [self.watermark, *(hold.watermark for hold in self.behind)]
+        return [
+            self.watermark,
+            *(hold.watermark for hold in self.behind),
+            *(one.watermark for one in self.owing),
+        ]
+
+    @property
+    def owing(self) -> tuple[Spilled, ...]:
+        """The slots that owe results; none of them waits."""
+        return tuple(one for one in self.spilled if one.cuts)
 
     @property
     def least(self) -> int | None:
@@ -47,20 +96,31 @@ class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return least(self.watermarks)
 
     def flowing(
-        self, owned: Sequence[tuple[int, int]], released: Sequence[Hold]
-    ) -> Iterator[tuple[list[tuple[int, int]], int | None]]:
-        """The slots, of those that are owned, whose rows flow now, by the watermark they had reached.
+        self, owned: Sequence[tuple[int, int]], released: Sequence[Hold], cleaned: Sequence[Spilled],
+        after: int | None,
+    ) -> Iterator[SlotFlow]:  # fmt: skip
+        """The slots, of those that are owned, whose rows flow now, by how far they had come.
 
-        Nearly always one. Slots whose rows waited and are released had come less far than the others.
+        Nearly always one. Slots whose rows waited and are released had come less far than the others, and so
+        have those that are cleaned up; those that go on owing get no further.
         """
-        yield subtract(owned, slots_of([*self.behind, *released])), self.watermark
-        late: dict[int | None, list[tuple[int, int]]] = {}
+        # What only waited is released like all that waits
+        settled = [one for one in cleaned if one.cuts]
+        apart: list[Hold | Spilled] = [*self.behind, *released, *self.owing, *settled]
+        yield SlotFlow(subtract(owned, sorted(slots_of(apart))), self.watermark, after)
+        others: dict[tuple[int | None, tuple[int, ...]], list[tuple[int, int]]] = {}
         for hold in released:
-            late.setdefault(hold.watermark, []).append((hold.first, hold.end))
-        for watermark, ranges in late.items():
+            others.setdefault((hold.watermark, ()), []).append((hold.first, hold.end))
+        for one in settled:
+            others.setdefault((one.watermark, one.cuts), []).append((one.first, one.end))
+        for (watermark, cuts), ranges in others.items():
             slots = intersect(owned, sorted(ranges))
             if slots:
-                yield slots, watermark
+                yield SlotFlow(slots, watermark, after, cuts=cuts)
+        slots = intersect(owned, slots_of(self.owing))
+        if slots:
+            newest = tuple((one.cuts[-1], (one.first, one.end)) for one in self.owing)
+            yield SlotFlow(slots, least([one.watermark for one in self.owing]), None, newest)
 
     def renewed(
         self, wanted: Sequence[tuple[int, int]], epoch: int
@@ -71,6 +131,8 @@ class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Holds = Mapping[str, tuple[Hold, ...]]
 """The holds of each exchange, in order of their slots."""
+Apart = Mapping[str, tuple[Spilled, ...]]
+"""What is put aside of each exchange, in order of their slots."""
 
 
 def renew(
@@ -95,7 +157,54 @@ def renew(
     return tuple(sorted(kept, key=lambda hold: hold.first)), tuple(released)
 
 
-def slots_of(holds: Sequence[Hold]) -> list[tuple[int, int]]:
+def put_aside(
+    before: Sequence[Spilled],
+    wanted: Sequence[tuple[int, int]],
+    watermark: int | None,
+    epoch: int,
+    waits: bool,
+) -> tuple[Spilled, ...]:
+    """What is put aside from an epoch on, when all earlier rows of these slots are, too.
+
+    If their later rows wait, there are no generations.
+
+    >>> put_aside([Spilled(0, 4, 10, 2, (1,))], [(2, 6)], watermark=20, epoch=4, waits=False)[1]
+    Spilled(first=2, end=4, watermark=10, since=2, cuts=(1, 3))
+    """
+    asked = sorted(wanted)
+    cut = () if waits else (epoch - 1,)
+    found = [
+        Spilled(first, end, watermark, epoch, cut)
+        for first, end in subtract(asked, sorted(slots_of(before)))
+    ]
+    for one in before:
+        again: list[tuple[int, int]] = []
+        if cut and one.cuts[-1:] < cut:
+            again = intersect([(one.first, one.end)], asked)
+            found += [Spilled(*part, one.watermark, one.since, one.cuts + cut) for part in again]
+        found += _parts(one, subtract([(one.first, one.end)], again))
+    return tuple(sorted(found, key=lambda one: one.first))
+
+
+def _parts(one: Spilled, ranges: Sequence[tuple[int, int]]) -> list[Spilled]:
+    return [Spilled(*part, one.watermark, one.since, one.cuts) for part in ranges]
+
+
+def brought_together(
+    before: Sequence[Spilled], wanted: Sequence[tuple[int, int]]
+) -> tuple[tuple[Spilled, ...], tuple[Spilled, ...]]:
+    """What is still put aside after these slots are cleaned up, and what is cleaned up."""
+    asked = sorted(wanted)
+    left: list[Spilled] = []
+    cleaned: list[Spilled] = []
+    for one in before:
+        slots = [(one.first, one.end)]
+        left += _parts(one, subtract(slots, asked))
+        cleaned += _parts(one, intersect(slots, asked))
+    return tuple(left), tuple(cleaned)
+
+
+def slots_of(holds: Sequence[Hold | Spilled]) -> list[tuple[int, int]]:
     return [(hold.first, hold.end) for hold in holds]
 
 

@@ -16,11 +16,13 @@ from rich.table import Table
 
 from anabranch.observe.commands import Commands
 from anabranch.observe.steps import live
+from anabranch.settings import ACTIVE_DISK, LAZY_DISK, NONE
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.flux import run_flux, simulations
 from anabranch.simulate.governing import as_published, self_tuning
 from anabranch.simulate.model import Simulation
+from anabranch.simulate.state import run_state
 
 app = Commands(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
 
@@ -58,7 +60,8 @@ def flux(
     if as_json:
         print(json.dumps(found))
     else:
-        _show(found, Console())
+        title = f"simulate flux, seed {found['seed']}, {found['seconds']:.0f} s"
+        _show(found, Console(), title)
 
 
 @app.command()
@@ -115,8 +118,30 @@ def cluster(
     )  # fmt: skip
 
 
-def _show(found: dict[str, Any], console: Console) -> None:
-    table = Table(title=f"simulate flux, seed {found['seed']}, {found['seconds']:.0f} s")
+@app.command()
+def state(
+    as_json: AsJson = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Up to 100 sites.")] = False,
+) -> None:
+    """State larger than memory on 3 to 1,000 sites, under the engine's policies (about 10 seconds)."""
+    with live("state") as steps:
+        found = run_state(quick, steps)
+    if as_json:
+        print(json.dumps(found))
+        return
+    console = Console()
+    _show(found, console, f"simulate state, {found['seconds']:.1f} s")
+    for sites, one in found["sites"].items():
+        told = ", ".join(
+            f"{policy} {one[policy]['results']:,} results and a clean-up of "
+            f"{one[policy]['cleanup_seconds']:,.0f} s"
+            for policy in (NONE, LAZY_DISK, ACTIVE_DISK)
+        )
+        console.print(f"{int(sites):,} sites: {told}", highlight=False, soft_wrap=True)
+
+
+def _show(found: dict[str, Any], console: Console, title: str) -> None:
+    table = Table(title=title)
     for heading in ("bar", "value", "wanted", ""):
         table.add_column(heading, justify="left" if heading == "bar" else "right")
     for bar in found["bars"]:

@@ -6,29 +6,36 @@ Writes are collected and become new segments at the end. Nothing that exists is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
 from anabranch.routing.grid import Scattered
-from anabranch.routing.locator import locator, slot_of_locator
 from anabranch.routing.ranges import intersect, ranges_where, subtract
-from anabranch.routing.sorting import changes, distinct, sort_locators
+from anabranch.routing.sorting import distinct
 from anabranch.state.place import Place
+from anabranch.state.scattering import scatter
 from anabranch.state.segment import (
     DUE,
-    LOCATOR,
     Ranges,
     SegmentRef,
+    Unpacked,
+    found_in_segment,
     probe_segment,
     read_segment,
+    slots_in,
     write_segments,
 )
-from anabranch.state.stretch import Stretches, settle
+from anabranch.state.shelf import Shelf
+from anabranch.state.stretch import Stretches
 from anabranch.state.table import StateTable
 
+PIECE_BYTES, LEAST_PIECE = 32 * 1024 * 1024, 256 * 1024
+"""How much state is looked at at once where all of it is: by default, and with very little memory."""
+OVERSIZED = 2
+"""How many times as much as a piece should have makes a slot too large for one."""
 MAX_CLASSES = 8
 """Segments written per table and epoch at most: one per class of due times."""
 
@@ -50,10 +57,18 @@ class SiteState:
     refs: Sequence[SegmentRef]
     owned: Ranges
     epoch: int = 0
+    piece_bytes: int = PIECE_BYTES
+    """How much of it is looked at at once where all of it is."""
+    newest: Sequence[tuple[int, tuple[int, int]]] = ()
+    """Of these slots only what has come after an epoch takes part."""
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
+    unpacked: Unpacked | None = None
+    """Packed segments that were looked into, where that is done again and again."""
+    oversized: bool = False
+    """Whether this is one slot that has much more than a piece should have."""
     compared: int = 0
     """Pairs of rows that a join looked at."""
     warnings: list[str] = field(default_factory=list)
@@ -63,9 +78,17 @@ class SiteState:
     cells: Ranges = field(default_factory=list)
     """Slots that are not of this site, into which it has scattered rows of its own."""
 
+    def wanted(self, ref: SegmentRef) -> Ranges:
+        """The slots of a segment that take part."""
+        aside = [slots for epoch, slots in self.newest if ref.born[1] <= epoch]
+        return subtract(intersect(ref.live, self.owned), aside)
+
     def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
-        pairs = ((ref, intersect(ref.live, self.owned)) for ref in self.refs if ref.table == table)
+        pairs = ((ref, self.wanted(ref)) for ref in self.refs if ref.table == table)
         return [(ref, wanted) for ref, wanted in pairs if wanted]
+
+    def _read(self, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
+        return read_segment(self.place, ref, wanted, self.unpacked)
 
     def due(self, table: str, after: int | None, upto: int) -> list[pl.DataFrame]:
         """The rows whose due time lies in (after, upto]."""
@@ -74,7 +97,7 @@ class SiteState:
             if ref.min_due > upto or (after is not None and ref.max_due <= after):
                 continue
             whole = ref.max_due <= upto and (after is None or ref.min_due > after)
-            for frame in read_segment(self.place, ref, wanted):
+            for frame in self._read(ref, wanted):
                 kept = frame if whole else frame.filter(_between(after, upto))
                 if kept.height:
                     found.append(kept)
@@ -88,7 +111,7 @@ class SiteState:
         for ref, wanted in self._mine(table):
             if after is not None and ref.max_due <= after:
                 continue
-            rows = probe_segment(self.place, ref, wanted, asked)
+            rows = probe_segment(self.place, ref, wanted, asked, self.unpacked)
             if rows is not None and after is not None and ref.min_due <= after:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
@@ -100,17 +123,49 @@ class SiteState:
         found = []
         for ref, wanted in self._mine(table):
             cut = intersect(wanted, [(slot, slot + 1)])
-            found += read_segment(self.place, ref, cut) if cut else []
+            found += self._read(ref, cut) if cut else []
         return found
+
+    def frames(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
+        """All rows, a frame or several for each segment, with the last epoch in which rows of it came."""
+        for ref, wanted in self._mine(table):
+            for frame in self._read(ref, wanted):
+                yield ref.born[1], frame
+
+    def in_pieces(self) -> Iterator[SiteState]:
+        """The same state, few slots at a time: of about as many bytes as a piece has, or a single slot."""
+        owned = slots_in(self.owned)
+        known = Shelf(self.refs).bytes_by_slot
+        by_slot = np.zeros(len(owned))
+        by_slot[owned < len(known)] = known[owned[owned < len(known)]]
+        begun = 0
+        while begun < len(owned):
+            sums = np.cumsum(by_slot[begun:])
+            count = max(1, int(np.searchsorted(sums, self.piece_bytes, "right")))
+            piece = owned[begun : begun + count]
+            mine = np.zeros(int(piece[-1]) + 1, dtype=bool)
+            mine[piece] = True
+            oversized = bool(by_slot[begun : begun + count].sum() > OVERSIZED * self.piece_bytes)
+            # A slot that is too large is read block by block, and nothing of it kept
+            unpacked: Unpacked | None = None if oversized else {}
+            yield replace(
+                self, owned=ranges_where(mine), compared=0, oversized=oversized, unpacked=unpacked
+            )
+            begun += count
+
+    def blocks(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The same, so many rows at a time that they are not much more than a piece."""
+        for ref, wanted in self._mine(table):
+            rows = max(1, self.piece_bytes * ref.rows // max(1, ref.bytes))
+            for frame in self._read(ref, wanted):
+                for block in frame.iter_slices(rows):
+                    yield ref.born[1], block
 
     def contains(self, table: str, locators: np.ndarray) -> np.ndarray:
         """Whether there are rows with each of these sorted locators."""
         found = np.zeros(len(locators), dtype=bool)
         for ref, wanted in self._mine(table):
-            for frame in read_segment(self.place, ref, wanted):
-                column = frame[LOCATOR].to_numpy()
-                at = np.minimum(np.searchsorted(column, locators), len(column) - 1)
-                found |= column[at] == locators
+            found |= found_in_segment(self.place, ref, wanted, locators, self.unpacked)
         return found
 
     def append(self, table: str, rows: pl.DataFrame) -> None:
@@ -163,7 +218,7 @@ class SiteState:
         left: dict[int, int] = {}
         groups: dict[tuple[str, int, int], list[tuple[SegmentRef, Ranges]]] = {}
         for ref in self.refs:
-            wanted = intersect(ref.live, self.owned)
+            wanted = self.wanted(ref)
             if wanted and (after is None or ref.max_due > after):
                 key = (ref.table, ref.max_due // span, ref.tier)
                 groups.setdefault(key, []).append((ref, wanted))
@@ -177,7 +232,7 @@ class SiteState:
             for ref, wanted in members:
                 cut = intersect(wanted, chosen)
                 if cut:
-                    frames += read_segment(self.place, ref, cut)
+                    frames += self._read(ref, cut)
                     masked.append(Masked(ref.file, ref.batch, tuple(cut)))
                     births += ref.born
             names = frames[0].columns if frames else []
@@ -232,27 +287,3 @@ def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) ->
     rows[~chosen] = 0
     chosen &= np.cumsum(rows) <= max(budget, rows[np.argmax(chosen)])
     return ranges_where(chosen), int(rows[chosen].sum())
-
-
-def scatter(rows: pl.DataFrame, scattered: Scattered, side: int, start: int) -> pl.DataFrame:
-    """The rows, those of a scattered slot in its cells, some of them several times."""
-    locators = rows[LOCATOR].to_numpy()
-    mine = slot_of_locator(locators) == np.uint64(scattered.slot)
-    if not mine.any():
-        return rows
-    which, cells = scattered.place(int(mine.sum()), side, start)
-    taken = rows.filter(pl.Series(mine))[pl.Series(which.astype(np.uint32))]
-    moved = locator(cells.astype(np.uint64), taken[LOCATOR].to_numpy())
-    taken = taken.with_columns(pl.Series(LOCATOR, moved)).select(rows.columns)
-    return pl.concat([rows.filter(pl.Series(~mine)), taken])
-
-
-def sort_by_locator(rows: pl.DataFrame, then: str | None = None) -> pl.DataFrame:
-    """The rows in the order of a segment; those with the same locator by a column, or as they were."""
-    # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
-    rows = rows.rechunk()
-    order, locators = sort_locators(rows[LOCATOR].to_numpy())
-    if then is not None:
-        settle(order, changes(locators), rows[then].to_numpy())
-    others = rows.drop(LOCATOR)[pl.Series(order.astype(np.uint32))]
-    return others.with_columns(pl.Series(LOCATOR, locators)).select(rows.columns)

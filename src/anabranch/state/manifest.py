@@ -14,11 +14,11 @@ from anabranch.errors import StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.reach import Hold, Reach
+from anabranch.routing.reach import Apart, Hold, Reach
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -28,6 +28,7 @@ VERSIONS = {
     6: "with times of lanes, and lists of files that forget",
     7: "with the places where results went, and values of lanes",
     8: "with the place of dead letters, and lanes by what has changed",
+    9: "with state that is put aside",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -210,6 +211,11 @@ class Manifest(
     def holds(self) -> dict[str, tuple[Hold, ...]]:
         """The slots of each exchange whose rows wait."""
         return {name: reach.behind for name, reach in self.reach.items() if reach.behind}
+
+    @property
+    def spilled(self) -> Apart:
+        """What of each exchange is put aside."""
+        return {name: reach.spilled for name, reach in self.reach.items() if reach.spilled}
 
     def files(self) -> set[str]:
         """The files of the checkpoint that this manifest needs."""

@@ -9,6 +9,7 @@ count: moving a partition or merging a slice away changes only the reference, ne
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import msgspec
 import numpy as np
@@ -19,9 +20,10 @@ from anabranch.errors import StateError
 from anabranch.routing.frame import NEWEST
 from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
+from anabranch.routing.sorting import changes, sort_locators
 from anabranch.state.checksum import Damaged, Summing, check_file
 from anabranch.state.place import Place
-from anabranch.state.stretch import Stretches, runs
+from anabranch.state.stretch import Stretches, runs, settle
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -29,6 +31,8 @@ NEVER = (1 << 63) - 1
 
 STEPS = 64
 """In how many steps a segment tells at most where its rows are."""
+SLICES = 8
+"""Slices of a segment that are read one by one: more of them are copied into one frame, which costs less."""
 Ranges = list[tuple[int, int]]
 
 
@@ -51,16 +55,18 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The first and the last epoch in which rows of it came."""
     checksum: int
     """Of the whole file."""
+    packed: bool = False
+    """Whether it is compressed, to be put aside: to look into it, all of it has to be unpacked."""
 
 
 def write_segments(
     place: Place, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
-    born: tuple[int, int], fsync: bool,
+    born: tuple[int, int], fsync: bool, packed: bool = False,
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes sorted frames as the segments of one file; the references are not durable yet."""
     try:
         tables = [frame.to_arrow(compat_level=NEWEST).combine_chunks() for _, frame in parts]
-        total = write_arrow(place, file, tables[0].schema, tables, fsync)
+        total = write_arrow(place, file, tables[0].schema, tables, fsync, packed)
     except OSError as error:
         raise StateError(
             f"Cannot write the state segment '{place}/{file}': {error.strerror or error}. "
@@ -70,7 +76,7 @@ def write_segments(
         SegmentRef(
             file=file, batch=number, table=table, tier=tier, rows=frame.height, bytes=arrow.nbytes,
             min_due=_int(frame[DUE].min()), max_due=_int(frame[DUE].max()), live=tuple(live),
-            along=_steps(frame[LOCATOR].to_numpy(), live), born=born, checksum=total,
+            along=_steps(frame[LOCATOR].to_numpy(), live), born=born, checksum=total, packed=packed,
         )
         for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True))
     ]  # fmt: skip
@@ -93,17 +99,20 @@ def along(rows: np.ndarray) -> tuple[int, ...]:
 
 def slots_in(ranges: Sequence[tuple[int, int]]) -> np.ndarray:
     """The slots of these ranges, one by one."""
-    first, end = np.asarray(ranges).reshape(-1, 2).T
+    first, end = np.asarray(ranges, dtype=np.int64).reshape(-1, 2).T
     return expand(first, end - first)
 
 
 def write_arrow(
-    place: Place, file: str, schema: pa.Schema, tables: Sequence[pa.Table], fsync: bool
-) -> int:
+    place: Place, file: str, schema: pa.Schema, tables: Sequence[pa.Table], fsync: bool,
+    packed: bool = False,
+) -> int:  # fmt: skip
     """Writes a file with one batch per table; its checksum."""
+    options = pa.ipc.IpcWriteOptions(compression="zstd" if packed else None)
     with place.writing(file, fsync) as path, open(path, "wb", buffering=0) as raw:
         summing = Summing(raw)
-        with pa.ipc.new_file(pa.PythonFile(summing, mode="w"), schema) as writer:
+        out = pa.PythonFile(summing, mode="w")
+        with pa.ipc.new_file(out, schema, options=options) as writer:
             for table in tables:
                 for batch in table.to_batches(max_chunksize=None):
                     writer.write_batch(batch)
@@ -124,11 +133,28 @@ def open_arrow(place: Place, file: str, expected: int) -> pa.RecordBatchFileRead
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
-def read_segment(place: Place, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
-    """The rows of these slots, as slices of the memory-mapped file, each sorted by locator."""
-    frame = _open(place, ref)
+Unpacked: TypeAlias = dict[tuple[str, int], pl.DataFrame]
+"""Packed segments that have been unpacked, for as long as whoever has it looks into them again."""
+
+
+def read_segment(
+    place: Place, ref: SegmentRef, wanted: Ranges, unpacked: Unpacked | None = None
+) -> list[pl.DataFrame]:
+    """The rows of these slots, as slices of the memory-mapped file if they are few, sorted by locator."""
+    frame = _whole(place, ref, unpacked)
     cut = row_ranges(frame[LOCATOR].to_numpy(), wanted)
+    if len(cut) > SLICES:
+        return [frame[_in_slots(frame[LOCATOR].to_numpy(), wanted)]]
     return [frame.slice(start, end - start) for start, end in cut]
+
+
+def _whole(place: Place, ref: SegmentRef, unpacked: Unpacked | None) -> pl.DataFrame:
+    if not ref.packed or unpacked is None:
+        return _open(place, ref)
+    key = ref.file, ref.batch
+    if key not in unpacked:
+        unpacked[key] = _open(place, ref)
+    return unpacked[key]
 
 
 def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
@@ -145,21 +171,49 @@ def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
 
 
 def probe_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, asked: np.ndarray | Stretches
-) -> pl.DataFrame | None:
+    place: Place, ref: SegmentRef, wanted: Ranges, asked: np.ndarray | Stretches,
+    unpacked: Unpacked | None = None,
+) -> pl.DataFrame | None:  # fmt: skip
     """The rows of these slots that have one of the sorted, distinct locators, or are in the stretches."""
-    parts = []
-    for frame in read_segment(place, ref, wanted):
-        column = frame[LOCATOR].to_numpy()
-        if isinstance(asked, Stretches):
-            rows = asked.places(column, frame[asked.column].to_numpy())
-        else:
-            low, high = np.searchsorted(asked, [column[0], column[-1]], side="left")
-            _, start, end = runs(column, asked[low : high + 1])
-            rows = expand(start, end - start)
-        if len(rows):
-            parts.append(frame[rows])
-    return pl.concat(parts) if parts else None
+    frame = _whole(place, ref, unpacked)
+    column = frame[LOCATOR].to_numpy()
+    # What is not asked for is not found: slots in many ranges cost no more than those in one
+    if isinstance(asked, Stretches):
+        near = asked.of(_in_slots(asked.locators, wanted))
+        rows = near.places(column, frame[asked.column].to_numpy())
+    else:
+        _, start, end = runs(column, asked[_in_slots(asked, wanted)])
+        rows = expand(start, end - start)
+    return frame[rows] if len(rows) else None
+
+
+def found_in_segment(
+    place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray, unpacked: Unpacked | None
+) -> np.ndarray:
+    """Which of these sorted locators rows of these slots have."""
+    column = _whole(place, ref, unpacked)[LOCATOR].to_numpy()
+    near = _in_slots(locators, wanted)
+    asked = locators[near]
+    found = np.zeros(len(locators), dtype=bool)
+    found[near] = column[np.minimum(np.searchsorted(column, asked), len(column) - 1)] == asked
+    return found
+
+
+def _in_slots(locators: np.ndarray, wanted: Ranges) -> np.ndarray:
+    """The places of the locators, of sorted ones, that are in these slots."""
+    first, end = np.asarray(row_ranges(locators, wanted), dtype=np.int64).reshape(-1, 2).T
+    return expand(first, end - first)
+
+
+def sort_by_locator(rows: pl.DataFrame, then: str | None = None) -> pl.DataFrame:
+    """The rows in the order of a segment; those with the same locator by a column, or as they were."""
+    # In one chunk: of several, Polars 2.1 gathers lists of strings into arrays that Arrow refuses
+    rows = rows.rechunk()
+    order, locators = sort_locators(rows[LOCATOR].to_numpy())
+    if then is not None:
+        settle(order, changes(locators), rows[then].to_numpy())
+    others = rows.drop(LOCATOR)[pl.Series(order.astype(np.uint32))]
+    return others.with_columns(pl.Series(LOCATOR, locators)).select(rows.columns)
 
 
 def _int(value: object) -> int:

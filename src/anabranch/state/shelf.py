@@ -91,24 +91,32 @@ class Shelf:
 
     def change(
         self, added: Iterable[SegmentRef], masked: Iterable[tuple[str, int, Sequence[tuple[int, int]]]],
-        passed: int | None,
+        passed: int | None, spared: Sequence[tuple[int, int]] = (),
     ) -> ShelfChange:  # fmt: skip
-        """What becomes of it when some slots of segments are replaced and a watermark has passed."""
+        """What becomes of it when some slots of segments are replaced and a watermark has passed.
+
+        That takes nothing away in the slots that are spared.
+        """
         masks: dict[Key, list[tuple[int, int]]] = {}
         for file, batch, slots in masked:
             masks.setdefault((file, batch), []).extend(slots)
-        gone, coming = [*masks], []
+        fresh: dict[Key, SegmentRef] = {(ref.file, ref.batch): ref for ref in added}
+        gone, coming = [key for key in masks if key not in fresh], []
         for key, slots in masks.items():
-            left = without(self._refs[self._numbers[key]], slots)
+            # What was written in this epoch may be replaced in it, too
+            known = fresh.pop(key, None) or self._refs[self._numbers[key]]
+            left = without(known, slots)
             coming += [] if left is None else [left]
-        coming += added
+        coming += fresh.values()
         if passed is not None:
-            coming = [ref for ref in coming if ref.max_due > passed]
+            coming = [left for ref in coming for left in _outlived(ref, passed, spared)]
             numbers, dues = self._dues.T
             for number in numbers[dues <= passed].tolist():
                 ref = self._refs[number]
-                if (ref.file, ref.batch) not in masks:
+                kept = _outlived(ref, passed, spared)
+                if (ref.file, ref.batch) not in masks and kept != [ref]:
                     gone.append((ref.file, ref.batch))
+                    coming += kept
         return ShelfChange(gone, coming)
 
     def after(self, change: ShelfChange) -> Shelf:
@@ -160,6 +168,15 @@ class Shelf:
     def __contains__(self, file: str) -> bool:
         """Whether a segment of this file is live."""
         return file in self.files
+
+
+def _outlived(ref: SegmentRef, passed: int, spared: Sequence[tuple[int, int]]) -> list[SegmentRef]:
+    """What a watermark leaves of a segment: all of it, nothing, or its rows in slots that are spared."""
+    if ref.max_due > passed:
+        return [ref]
+    gone = subtract(ref.live, spared)
+    left = without(ref, gone) if gone else ref
+    return [] if left is None else [left]
 
 
 def without(ref: SegmentRef, slots: Sequence[tuple[int, int]]) -> SegmentRef | None:

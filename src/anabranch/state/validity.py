@@ -111,6 +111,8 @@ def _check_waiting(expect: Says, manifest: Manifest) -> None:
     for name, reach in manifest.reach.items():
         waiting = [(hold.first, hold.end) for hold in reach.behind]
         _ranges(expect, f"what waits for {name}", waiting, _slots(expect, manifest, name))
+        aside = [(one.first, one.end) for one in reach.spilled]
+        _ranges(expect, f"what is put aside of {name}", aside, _slots(expect, manifest, name))
     for ref in manifest.held:
         slots = _slots(expect, manifest, ref.exchange)
         expect(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,32 +18,17 @@ from anabranch.engine.commit import Checkpoint
 from anabranch.engine.loop import Loop
 from anabranch.engine.orders import Orders
 from anabranch.operators.base import END_OF_TIME
-from anabranch.operators.join import SymmetricJoin
 from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.ranges import ranges_where
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sinks.driver import DriverWriter
-from anabranch.state.group import SiteState
 from anabranch.state.ledger import Ledger
 from anabranch.state.line import read_line
 from anabranch.state.shelf import Shelf, without
-
-Wrong = Callable[..., Any]
-
-
-@dataclass(frozen=True)
-class Bug:
-    """One function of the product, and what takes its place."""
-
-    name: str
-    what: str
-    """What goes wrong, as one would say it of a real one."""
-    places: tuple[tuple[Any, str], ...]
-    """The classes and modules that have the function, and its name there."""
-    wrong: Callable[[Wrong], Wrong]
-    """Makes the wrong function of the right one."""
+from anabranch.testing.bug import Bug, Wrong, nothing
+from anabranch.testing.state_bugs import STATE_BUGS
 
 
 def _drained(right: Wrong) -> Wrong:
@@ -136,19 +121,12 @@ def _without_rows_let_go(right: Wrong) -> Wrong:
 
 
 def _as_if_never_held(right: Wrong) -> Wrong:
-    def uniform(orders: Orders, exchange: str, number: int) -> Iterator[Any]:
-        for slots, _ in right(orders, exchange, number):
-            yield slots, orders.reach[exchange].watermark
+    def uniform(orders: Orders, exchange: str, *arguments: Any) -> Iterator[Any]:
+        for flow in right(orders, exchange, *arguments):
+            now = orders.reach[exchange].watermark
+            yield flow if flow.cuts or flow.newest else replace(flow, before=now)
 
     return uniform
-
-
-def _one_segment_less(right: Wrong) -> Wrong:
-    def careless(self: SiteState, *arguments: Any) -> Any:
-        written, masked = right(self, *arguments)
-        return written[1:], masked
-
-    return careless
 
 
 def _kept_a_little(right: Wrong) -> Wrong:
@@ -190,29 +168,6 @@ def _one_epoch_older(right: Wrong) -> Wrong:
     return older
 
 
-def _purged_early(right: Wrong) -> Wrong:
-    def eager(self: Shelf, added: Any, masked: Any, passed: int | None) -> Any:
-        return right(self, added, masked, None if passed is None else passed + 2)
-
-    return eager
-
-
-def _merged_goes_on(right: Wrong) -> Wrong:
-    def forgetful(self: Shelf, added: Any, masked: Any, passed: int | None) -> Any:
-        return right(self, added, (), passed)
-
-    return forgetful
-
-
-def _given_twice(right: Wrong) -> Wrong:
-    def again(*arguments: Any) -> Iterator[pl.DataFrame]:
-        for rows in right(*arguments):
-            yield rows
-            yield rows.head(1)
-
-    return again
-
-
 def _offset_of_before(right: Wrong) -> Wrong:
     def forgetful(before: Any, *arguments: Any) -> Any:
         records = right(before, *arguments)
@@ -231,12 +186,8 @@ def _last_row_less(right: Wrong) -> Wrong:
     return short
 
 
-def _nothing(result: Any) -> Callable[[Wrong], Wrong]:
-    """A function that does nothing and gives the same each time."""
-    return lambda right: lambda *arguments, **named: result
-
-
 BUGS = (
+    *STATE_BUGS,
     Bug("move-without-drain", "the new site of a partition lacks what the last epoch wrote",
         ((Loop, "_orders"),), _drained),
     Bug("map-without-its-state", "rows go by the new map, state is looked for by the old one",
@@ -246,7 +197,7 @@ BUGS = (
     Bug("pin-not-kept", "another number of sites moves what is pinned",
         ((Pins, "keep"),), lambda right: lambda self, maps, alive: dict(maps)),
     Bug("lost-site-not-left", "partitions stay on a site that is gone",
-        ((Balancing, "evacuate"),), _nothing(())),
+        ((Balancing, "evacuate"),), nothing(())),
     Bug("publish-before-commit", "results are to be seen as soon as the tasks are done",
         ((Checkpoint, "_check_shared"),), _published_early),
     Bug("sink-publishes-twice", "a sink hands every epoch over twice",
@@ -257,10 +208,6 @@ BUGS = (
         ((Governor, "holding"),), _without_rows_let_go),
     Bug("waiting-rows-late", "slots that waited go on from the watermark of the others",
         ((site, "_flowing"),), _as_if_never_held),
-    Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
-        ((SiteState, "compact"),), _one_segment_less),
-    Bug("mask-not-applied", "segments that were merged into others go on counting",
-        ((Shelf, "change"),), _merged_goes_on),
     Bug("late-row-kept", "a row that is late by one unit counts",
         ((split, "earliest_on_time"),), _kept_a_little),
     Bug("dead-letter-dropped", "the first of some late rows is not kept aside",
@@ -271,14 +218,8 @@ BUGS = (
         ((sharing, "readers_of"),), _first_reader_left_out),
     Bug("restored-too-old", "a run goes on from the last manifest but one",
         ((Ledger, "latest"),), _one_epoch_older),
-    Bug("due-row-purged-early", "state is given back two units before it is due",
-        ((Shelf, "change"),), _purged_early),
-    Bug("outer-row-twice", "a row of an outer side that met nothing is given twice",
-        ((SymmetricJoin, "_unmet"),), _given_twice),
     Bug("offset-not-saved", "the manifest has the offsets of the epoch before",
         ((commit, "stream_records"),), _offset_of_before),
     Bug("sub-aggregate-lost", "senders lose the last group that they sub-aggregate",
         ((outbox.Outbox, "_fewer"),), _last_row_less),
-    Bug("scattered-state-left", "the state of a hot key does not go to its cells",
-        ((SiteState, "scatter"),), _nothing(None)),
 )  # fmt: skip

@@ -40,9 +40,10 @@ from anabranch.testing.disturbances import (
 from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.intruders import SPELLINGS, EpochStep, Rival
 from anabranch.testing.invariants import check_invariants
-from anabranch.testing.joins import draw_join_case
+from anabranch.testing.joins import draw_join_case, draw_meeting_case
 from anabranch.testing.processes import LostItem, spread
 from anabranch.testing.quiet import draw_quiet
+from anabranch.testing.spilling import SPILLING
 from anabranch.testing.stage import ROW_SECONDS, Outage, SessionMaker, Stage
 from anabranch.testing.trial import STEPS, Leg, Outcome, Trial, check, draw_trial
 
@@ -69,24 +70,34 @@ def read_seeds(text: str) -> range:
     return seeds
 
 
+LARGE = 1 << 40
+SMALL = (LARGE, LARGE, 50_000, 3_000, 3_000, 600, 1)
+"""Bytes that sites may keep: mostly so few that state is put aside again and again."""
+
+
 def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> tuple[Case, Trial]:
     """The case of a seed, and how it is to be run: on a stage, or with times that are measured."""
     chooser = SeededChooser(seed)
     # Inner joins more often than others: only they have hot keys that can be scattered
     kinds_of_join = chooser.choice([JOINS, ("inner",)])
     drawn = draw_join_case(chooser, kinds_of_join) if chooser.flag() else draw_case(chooser)
+    pressed = chooser.flag(0.2)
+    if pressed:
+        drawn = draw_meeting_case(chooser)
     case = recut(chooser, drawn, chooser.integer(4, 16))
     trial = draw_trial(chooser, case.epochs, sites)
     # Some kinds for each seed: with all of them, none would come often enough in a row
     by_map = chooser.flag()
     kinds = [k for k in DISTURBANCES if (by_map or k not in BY_MAP) and chooser.flag(0.45)]
-    settings = {**trial.settings, **_settings(chooser)}
-    legs, burdens = _legs(chooser, case.epochs, sites), _burdens(chooser, case.epochs, staged)
     # Updates tell what an epoch has changed, so they must not come in another one
-    updates = any(_updates(query.node) for query in case.queries.values())
-    holding = not updates and chooser.flag(0.35)
+    updates = any(gives_updates(query.node) for query in case.queries.values())
+    holding = pressed or (not updates and chooser.flag(0.5))
+    memory = chooser.choice(SMALL[-4:] if pressed else SMALL) if holding else LARGE
+    settings = {**trial.settings, **_settings(chooser), "site_memory_bytes": memory}
+    legs = _legs(chooser, case.epochs, sites)
+    burdens = _burdens(chooser, case.epochs, staged, min(memory, 4_000) if holding else LARGE)
     if holding:
-        kinds += HOLDING
+        kinds += chooser.choice([HOLDING, SPILLING, (*HOLDING, *SPILLING)])
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
     chance = chooser.choice([OFTEN, SELDOM])
@@ -115,9 +126,9 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     )
 
 
-def _updates(node: Node) -> bool:
+def gives_updates(node: Node) -> bool:
     """Whether results are told on every change somewhere in a query."""
-    return getattr(node, "emit", "final") == "update" or any(map(_updates, node.inputs))
+    return getattr(node, "emit", "final") == "update" or any(map(gives_updates, node.inputs))
 
 
 def recut(chooser: Chooser, case: Case, epochs: int) -> Case:
@@ -150,21 +161,19 @@ def _settings(chooser: Chooser) -> dict[str, Any]:
         "split_partitions": chooser.flag(0.8),
         "skew_buffer": "none",
     }
-    if chosen["policy"] == "memory" or chooser.flag(0.2):
-        chosen["site_memory_bytes"] = chooser.choice([1, 2_000, 50_000])
     if chooser.flag(0.3):
         few = {"least_collection_seconds": 0.0, "imbalance_threshold": 1.0}
         chosen |= {"self_tuning": False, **few}
     return chosen
 
 
-def _burdens(chooser: Chooser, epochs: int, staged: bool) -> Schedule:
-    """Slow sites; off the stage not so slow that a seed takes long."""
+def _burdens(chooser: Chooser, epochs: int, staged: bool, memory: int) -> Schedule:
+    """Slow sites, and such with little memory; off the stage not so slow that a seed takes long."""
     seed, faults = chooser.integer(0, 2**31), chooser.choice([2, 5, 9, 0])
     row, stall = (3 * ROW_SECONDS, 1.0) if staged else (0.0002, 0.004)
     return random_schedule(
         seed, MOST_SITES, epochs, faults=faults, seconds_per_row=row, stall_seconds=stall,
-        memory=4_000,
+        memory=memory,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from anabranch.testing.cases import Case
 from anabranch.testing.disturbances import DISTURBANCES, HOLDING
+from anabranch.testing.spilling import SPILLING
 from anabranch.testing.trial import STEPS, Outcome, Trial
 
 COUNTED = ("moves", "splits", "merges", "pins", "rebalances", "site_changes", "crashes", "restarts")
@@ -23,7 +24,9 @@ FAULTS = (
 """What may happen to a run beside the disturbances."""
 KINDS = (
     *FAULTS,
-    *dict.fromkeys(kind.__name__.replace("_", " ") for kind in (*DISTURBANCES, *HOLDING)),
+    *dict.fromkeys(
+        kind.__name__.replace("_", " ") for kind in (*DISTURBANCES, *HOLDING, *SPILLING)
+    ),
 )
 SHOWN_DECISIONS = 60
 """Decisions shown of a seed that failed: the last ones."""

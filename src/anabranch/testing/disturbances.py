@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.adapt.actions import Action, Condense, Scatter
+from anabranch.control.spilling import apart
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.testing.trial import Scene
@@ -44,10 +45,20 @@ class Meddling:
         return [start for start in self.run.partition_map(exchange).starts if start not in pinned]
 
     def at_rest(self, exchange: str, pinned: bool = False) -> list[int]:
-        """The partitions of an exchange that are not on their way somewhere."""
+        """The partitions of an exchange that are not on their way somewhere, nor put aside."""
         moving = self.run._governor.moving
-        starts = self.run.partition_map(exchange).starts if pinned else self.free(exchange)
+        starts = self.in_memory(exchange)
+        if not pinned:
+            starts = [start for start in self.free(exchange) if start in starts]
         return [start for start in starts if (exchange, start) not in moving]
+
+    def in_memory(self, exchange: str) -> list[int]:
+        """The partitions of an exchange of which nothing is put aside."""
+        governor = self.run._governor
+        slots = governor.holdings.spilling.slots(self.run._checkpoint.manifest)
+        aside = apart(slots, governor.maps)
+        starts = self.run.partition_map(exchange).starts
+        return [start for start in starts if (exchange, start) not in aside]
 
     def give(self, exchange: str, after: PartitionMap) -> None:
         """Gives an exchange another map; what moves by it is in the history."""
@@ -77,7 +88,7 @@ class Meddling:
 
     def site(self) -> int:
         """One of the sites that live."""
-        return self.draw.choice(np.flatnonzero(self.run._governor.alive).tolist())
+        return self.draw.choice(np.flatnonzero(self.run._governor.holdings.alive).tolist())
 
 
 Disturbance = Callable[[Meddling], bool]
@@ -176,7 +187,7 @@ def resize(it: Meddling) -> bool:
 
 def release(it: Meddling) -> bool:
     """An exchange whose map was made by hand goes back to the controller."""
-    exchanges = sorted(it.run._governor.by_hand)
+    exchanges = sorted(it.run._governor.holdings.by_hand)
     if exchanges:
         it.run.release(it.draw.choice(exchanges))
     return bool(exchanges)
@@ -190,8 +201,10 @@ def pause(it: Meddling) -> bool:
     known = it.run.plan.exchanges[exchange]
     if known.in_grid or known.in_step:
         return False
-    it.run.pause(exchange, it.one_of(exchange, it.run.partition_map(exchange).starts))
-    return True
+    starts = it.in_memory(exchange)
+    if starts:
+        it.run.pause(exchange, it.one_of(exchange, starts))
+    return bool(starts)
 
 
 def resume(it: Meddling) -> bool:

@@ -43,7 +43,7 @@ def check_invariants(scene: Scene) -> None:
 def check_run(run: Run, where: str) -> None:
     """What holds when the tasks of an epoch are about to begin."""
     maps = {exchange: run.partition_map(exchange) for exchange in run.plan.exchanges}
-    alive = run._governor.alive
+    alive = run._governor.holdings.alive
     for exchange, known in maps.items():
         check_owners(known, run.sites, f"{where}: exchange '{exchange}'")
         stranded = sorted({site for site in known.sites if not alive[site]})

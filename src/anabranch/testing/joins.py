@@ -14,10 +14,12 @@ from dataclasses import dataclass, replace
 
 from anabranch.language.aggregate import count
 from anabranch.language.builder import On, Query
+from anabranch.language.expression import Expression, call, col
 from anabranch.language.join import JOINS
 from anabranch.testing.cases import (
     CLOCKS,
     KEYS,
+    NUMBERS,
     WIDE,
     Case,
     Shape,
@@ -190,6 +192,32 @@ def draw_join_case(
     return Case(frames, lateness, queries, clock)
 
 
+def draw_meeting_case(chooser: Chooser) -> Case:
+    """Inner joins whose rows meet often, and for long: whatever of their state is put aside owes results."""
+    epochs = chooser.integer(6, 10)
+    shapes = [
+        Shape(chooser.integer(30, 70), epochs, 1.0, chooser.choice([0, 4]), False, 3, 0, seed)
+        for seed in (chooser.integer(0, 2**31), chooser.integer(0, 2**31))
+    ]
+    frames = {
+        n: make_frames(shape, NUMBERS) for n, shape in zip(("one", "two"), shapes, strict=True)
+    }
+    one, two = (q.select("time", "i", "v") for q in streams(list(frames), NUMBERS))
+    within = chooser.choice([None, 12, 40])
+
+    def apart(first: str, second: str) -> Expression | None:
+        return None if within is None else call("abs", col(first) - col(second)) <= within
+
+    joined = one.join(two, on="i", where=apart("time_right", "time"))
+    queries = {"met": joined}
+    if chooser.flag(0.3):
+        queries["met"] = joined.join(one, on="i", suffix="c", where=apart("time_c", "time"))
+    if within is not None and chooser.flag(0.3):
+        grouped = joined.group_by((col("time") // 10).alias("tb"), "i")
+        queries["counted"] = grouped.agg(count().alias("n"))
+    return Case(frames, {name: chooser.choice([20, 5]) for name in frames}, queries, NUMBERS)
+
+
 def _draw_shape(chooser: Chooser, epochs: int) -> Shape:
     """Rows of which many have a key in common with others."""
     shape = draw_shape(chooser, epochs)
@@ -198,4 +226,4 @@ def _draw_shape(chooser: Chooser, epochs: int) -> Shape:
     return replace(shape, rows=rows, disorder=disorder, keys=chooser.choice([9, 9, 3]))
 
 
-__all__ = ["SHAPES", "JoinMaker", "SeededChooser", "draw_join_case"]
+__all__ = ["SHAPES", "JoinMaker", "SeededChooser", "draw_join_case", "draw_meeting_case"]

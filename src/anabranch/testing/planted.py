@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.testing.bugs import BUGS, Bug
+from anabranch.testing.bug import Bug
+from anabranch.testing.bugs import BUGS
 from anabranch.testing.chaos import run_seed
 
 SEEDS = range(50)

@@ -15,7 +15,7 @@ from anabranch.adapt.view import View
 def propose_hybrid(view: View, tuning: Tuning) -> Iterator[Move]:
     """What one of the two would do: by load also where no move could help a site's memory."""
     short = view.sites.resident + view.sites.spilled > view.sites.memory
-    pressed = view.partitions.on_disk.any() or (short & view.sites.alive).any()
+    pressed = view.partitions.aside.any() or (short & view.sites.alive).any()
     by_memory = list(propose_memory(view, tuning)) if pressed else []
     if by_memory:
         yield from by_memory

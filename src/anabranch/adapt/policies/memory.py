@@ -32,7 +32,7 @@ def propose_memory(view: View, tuning: Tuning) -> Iterator[Move]:
             return  # the fullest site is not short of memory
         own = donors.of(donor, view.partitions.bytes)
         own = own[~gone[own]]
-        own = own[np.argsort(view.partitions.on_disk[own], kind="stable")]
+        own = own[np.argsort(view.partitions.aside[own] > 0, kind="stable")]
         size = view.partitions.bytes[own]
         closer = np.abs(apart - 2 * size) < apart
         if closer.any():

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from anabranch.adapt.protocols.moving import MoveProtocol
-from anabranch.control import governor
-from anabranch.routing.reach import Hold, Reach
+from anabranch.control import governor, spilling
+from anabranch.routing.reach import Hold, Reach, Spilled
 from anabranch.state.ledger import Ledger
-from anabranch.testing.bugs import Bug, Wrong
+from anabranch.testing.bug import Bug, Wrong
 from anabranch.testing.explore import paper_place
 from anabranch.testing.explore.paper_place import Asked, Files, Reply, with_file
 
@@ -60,6 +62,24 @@ def _lets_go_of_one_file(right: Wrong) -> Wrong:
     return careless
 
 
+def _forgets_earlier_cuts(right: Wrong) -> Wrong:
+    def forgetful(*arguments: Any) -> tuple[Spilled, ...]:
+        return tuple(replace(one, cuts=one.cuts[-1:]) for one in right(*arguments))
+
+    return forgetful
+
+
+def _leaves_all_aside(right: Wrong) -> Wrong:
+    def careless(before: Sequence[Spilled], wanted: Sequence[tuple[int, int]]) -> Any:
+        return tuple(before), right(before, wanted)[1]
+
+    return careless
+
+
+def _tells_of_all_time(right: Any) -> Any:
+    return property(lambda self: [self.watermark, *(hold.watermark for hold in self.behind)])
+
+
 BUGS = (
     Bug("put-overwrites", "an entry is put in place of another's of the same number",
         ((paper_place, "put_if_absent"),), _overwrites),
@@ -75,4 +95,10 @@ BUGS = (
         ((Reach, "renewed"),), _never_lets_go),
     Bug("second-file-forgotten", "of the files with rows that waited only the first is let go",
         ((governor, "next_waiting"),), _lets_go_of_one_file),
+    Bug("earlier-cut-forgotten", "what is put aside again forgets that a part of it was aside before",
+        ((spilling, "put_aside"),), _forgets_earlier_cuts),
+    Bug("together-and-aside", "what has come together is still taken to be aside",
+        ((spilling, "brought_together"),), _leaves_all_aside),
+    Bug("owed-time-told", "those above are told of a time although results from before it are owed",
+        ((Reach, "watermarks"),), _tells_of_all_time),
 )  # fmt: skip

@@ -8,9 +8,11 @@ found first is found by the fewest steps: the trace of a failure is as short as 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from anabranch.errors import AnabranchError
 
 TELL_EVERY = 5_000
 """States after which whoever listens is told how many there are."""
@@ -32,6 +34,53 @@ class Happening:
     state: Hashable
     goals: tuple[str, ...] = ()
     """What has been shown to happen if this does."""
+
+
+class PaperWorld(Protocol):
+    """Real objects with what is around them on paper: copied for every step, told apart by a key."""
+
+    goals: tuple[str, ...]
+    """What has been shown in the step that led here."""
+
+    def copy(self) -> Any:
+        """The same, for a step to change."""
+
+    def key(self) -> Hashable:
+        """The state as a value."""
+
+
+class WorldState:
+    """A state that is a world; that is kept until the steps from it have been made."""
+
+    def __init__(self, world: PaperWorld) -> None:
+        self.world: Any = world
+        self.key = world.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorldState) and self.key == other.key
+
+
+Event = tuple[str, Callable[[Any], None]]
+"""What may happen, in words, and what does it to a world."""
+
+
+def steps_from(
+    state: WorldState, events: Iterable[Event], goals: Mapping[str, str]
+) -> Iterator[Happening]:
+    """Where these events lead; if one fails, that is what must never be."""
+    for words, change in events:
+        after = state.world.copy()
+        try:
+            change(after)
+        except (AnabranchError, AssertionError) as error:
+            raise Broken(f"it fails: {error}", words) from error
+        except Broken as broken:
+            raise Broken(str(broken), words) from broken
+        yield Happening(words, WorldState(after), tuple(goals[goal] for goal in after.goals))
+    state.world = None
 
 
 class Model(Protocol):

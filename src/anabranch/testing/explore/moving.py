@@ -5,7 +5,7 @@ The governor is the real one, with its protocols, maps and holds; what is around
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from anabranch.adapt.actions import Move
@@ -16,15 +16,13 @@ from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.reach import Reach
 from anabranch.settings import SHARED, Settings
 from anabranch.state.manifest import ExchangeRecord, Manifest, StreamRecord, SubqueryRecord
-from anabranch.testing.explore.explorer import Broken, Happening
+from anabranch.testing.explore.explorer import Broken, Event, Happening, WorldState, steps_from
 from anabranch.testing.explore.paper_run import SITES, SLOTS, STARTS, PaperRun, run_epoch
 from anabranch.testing.explore.small_plan import EXCHANGE, STREAM, small_plan
 
 SETTINGS = Settings(policy="none", skew_buffer=SHARED)
 QUIET = 3
 """Epochs after which nothing is under way any more, if nothing happens in them."""
-Event = tuple[str, Callable[[PaperRun], None]]
-"""What may happen, in words, and what does it to a world."""
 GOALS = {
     "installed": "a move is installed after its state was fetched and its rows waited",
     "lost target": "a move is given up because its new site is lost",
@@ -47,20 +45,6 @@ INVARIANTS = (
 )
 
 
-class MovesState:
-    """A state of the model; the world is kept until the steps from it have been made."""
-
-    def __init__(self, world: PaperRun) -> None:
-        self.world: PaperRun | None = world
-        self.key = world.key()
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MovesState) and self.key == other.key
-
-
 class MovesAndHolds:
     """A run's governor, as a model to explore."""
 
@@ -81,7 +65,7 @@ class MovesAndHolds:
         self._far, self._disturbances = far, disturbances
         self._plan = small_plan()
 
-    def start(self) -> MovesState:
+    def start(self) -> WorldState:
         record = ExchangeRecord(sites=[0, 1], starts=list(STARTS), slots=SLOTS)
         manifest = Manifest(
             run_id="run", epoch=-1, sites=SITES, committed_at=0.0, identity={},
@@ -94,26 +78,15 @@ class MovesAndHolds:
             self._govern(manifest), manifest, (True,) * SITES, {}, [-1] * SLOTS, [nothing] * SITES,
             self._disturbances,
         )  # fmt: skip
-        return MovesState(world)
+        return WorldState(world)
 
     def _govern(self, manifest: Manifest) -> Governor:
         return Governor(self._plan, SETTINGS, SITES, manifest, Manner(far=self._far))
 
     # -- what can happen ----------------------------------------------------------------------------
 
-    def steps(self, state: MovesState) -> Iterator[Happening]:
-        world = state.world
-        assert world is not None
-        for words, change in self._events(world):
-            after = world.copy()
-            try:
-                change(after)
-            except (AnabranchError, AssertionError) as error:
-                raise Broken(f"it fails: {error}", words) from error
-            except Broken as broken:
-                raise Broken(str(broken), words) from broken
-            yield Happening(words, MovesState(after), tuple(GOALS[goal] for goal in after.goals))
-        state.world = None
+    def steps(self, state: WorldState) -> Iterator[Happening]:
+        return steps_from(state, self._events(state.world), GOALS)
 
     def _events(self, world: PaperRun) -> Iterator[Event]:
         yield "an epoch", partial(run_epoch, plan=self._plan)
@@ -136,7 +109,7 @@ class MovesAndHolds:
     def _of_partition(self, world: PaperRun, start: int) -> Iterator[Event]:
         governor, subject = world.governor, (EXCHANGE, start)
         for site in range(SITES):
-            if site == world.owner(start) or not governor.alive[site]:
+            if site == world.owner(start) or not governor.holdings.alive[site]:
                 continue
             if subject not in governor.moving:
                 asked = partial(_move, start=start, site=site)
@@ -158,9 +131,8 @@ class MovesAndHolds:
 
     # -- what must hold -----------------------------------------------------------------------------
 
-    def check(self, state: MovesState) -> None:
+    def check(self, state: WorldState) -> None:
         world = state.world
-        assert world is not None
         for (_, start), moving in world.governor.moving.items():
             source, target = moving.move.source, moving.move.target
             if start not in world.map.starts or world.owner(start) != source or source == target:
@@ -201,7 +173,7 @@ def _move(world: PaperRun, start: int, site: int) -> None:
 def _give(world: PaperRun, other: PartitionMap) -> None:
     world.left -= 1
     before = len(world.governor.moving)
-    world.governor.by_hand.add(EXCHANGE)
+    world.governor.holdings.by_hand.add(EXCHANGE)
     world.governor.holdings.give({EXCHANGE: other}, "another map", world.manifest.epoch)
     if len(world.governor.moving) < before:
         world.goals += ("by hand",)

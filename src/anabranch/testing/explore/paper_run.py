@@ -96,7 +96,8 @@ class PaperRun:
         return (
             self.map, record.map(), record.by_hand, frozenset(under_way), frozenset(recorded),
             frozenset(transitions.paused), frozenset(transitions._fetching), frozenset(governor.stopped),
-            frozenset(governor.by_hand), tuple(governor.alive.tolist()), self.alive, waiting, behind,
+            frozenset(governor.holdings.by_hand), tuple(governor.holdings.alive.tolist()), self.alive,
+            waiting, behind,
             at_hand, now < 0, tuple(now - last for last in self.done), self.left,
         )  # fmt: skip
 
@@ -191,7 +192,7 @@ def _committed(
     )  # fmt: skip
     return replace(
         before, epoch=epoch, exchanges={EXCHANGE: record}, watermarks={STREAM: epoch},
-        reach=reach_of_inputs(plan, waiting.holds, {STREAM: epoch}), held=held, moving=steered.moving,
+        reach=reach_of_inputs(plan, waiting.holds, {STREAM: epoch}, {}), held=held, moving=steered.moving,
         subqueries={EXCHANGE: SubqueryRecord(exchange=EXCHANGE, shelf=_shelf(tuple(world.done)))},
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The smallest plan with an exchange, for governors that are explored."""
+"""The smallest plans with an exchange, for governors that are explored."""
 
 from __future__ import annotations
 
@@ -20,4 +20,19 @@ def small_plan() -> Plan:
     rows = session.stream(STREAM, source, ordered="time", lateness=0)
     groups = rows.group_by((col("time") // 1).alias("at"), "key")
     session.query("sums", groups.agg(count().alias("n")))
+    return session.plan()
+
+
+def joined_plan(outer: bool) -> Plan:
+    """One stream, joined with itself by a key without a bound."""
+    session = Session.in_process(1, settings={"allow_unbounded_state": True})
+    source = EpochSource([pl.DataFrame({"time": [0], "key": [0]})])
+    session.stream(STREAM, source, ordered="time", lateness=0)
+    kind = "LEFT JOIN" if outer else "JOIN"
+    bound = " AND b.time BETWEEN a.time AND a.time + 1000" if outer else ""
+    session.query(
+        "met",
+        f"SELECT a.time AS one, b.time AS other FROM {STREAM} a {kind} {STREAM} b "
+        f"ON a.key = b.key{bound}",
+    )
     return session.plan()

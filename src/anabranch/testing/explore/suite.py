@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.testing.bugs import Bug
+from anabranch.testing.bug import Bug
 from anabranch.testing.explore.bugs import BUGS
 from anabranch.testing.explore.explorer import Explored, Failure, Model, explore
 from anabranch.testing.explore.fencing import Fencing, Rivalry
 from anabranch.testing.explore.moving import MovesAndHolds
+from anabranch.testing.explore.putting_aside import PuttingAside
 from anabranch.testing.planted import planting
 
 TAKEN_OVER = (
@@ -55,6 +56,8 @@ MODELS: dict[str, Callable[[], Model]] = {
     **{rivalry.name: partial(Fencing, rivalry) for rivalry in RIVALRIES},
     "far moves": partial(MovesAndHolds, "far moves", True, 3, 7),
     "near moves": partial(MovesAndHolds, "near moves", False, 3, 6),
+    "state aside": partial(PuttingAside, "state aside", False, 5, 7),
+    "rows that wait for state": partial(PuttingAside, "rows that wait for state", True, 5, 7),
 }
 """What makes each model, by its name: a model remembers what it has seen, so each look needs a new one."""
 LOOKED_FOR = {
@@ -65,6 +68,9 @@ LOOKED_FOR = {
     "installed-before-drain": "far moves",
     "hold-not-released": "far moves",
     "second-file-forgotten": "far moves",
+    "earlier-cut-forgotten": "state aside",
+    "together-and-aside": "state aside",
+    "owed-time-told": "state aside",
 }
 """The model in which each planted bug must be found."""
 

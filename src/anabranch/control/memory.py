@@ -1,0 +1,71 @@
+"""The memory of the sites: what each may keep, and what of the state is not in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from anabranch.control.observed import Observed
+from anabranch.control.spilling import Spilling
+from anabranch.control.transitions import Subject
+from anabranch.plan.exchange import Exchange
+from anabranch.plan.plan import Plan
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
+from anabranch.state.manifest import Manifest
+
+
+class Memory:
+    """What sites may keep, as the setting says or as they have told, and what is put aside."""
+
+    def __init__(self, plan: Plan, settings: Settings, sites: int, spilling: Spilling) -> None:
+        self._plan, self._spilling = plan, spilling
+        limit = settings.site_memory_bytes
+        self._limit = float(limit) if isinstance(limit, int) else math.inf
+        self._on_disk: Mapping[str, Collection[int]] = {}
+        self.resize(sites)
+
+    def resize(self, sites: int) -> None:
+        """Goes on with another number of sites."""
+        self.room = np.full(sites, self._limit)
+        """The bytes that each site may keep."""
+
+    def observe(self, observed: Observed) -> None:
+        """Takes in what sites have told."""
+        self._on_disk = observed.spilled
+        self.room = np.full(len(self.room), self._limit)
+        for site, room in observed.memory.items():
+            if site < len(self.room):
+                self.room[site] = room
+
+    def aside(self, exchange: str, known: PartitionMap, size: np.ndarray) -> np.ndarray:
+        """The bytes of each partition, of this size, that are put aside."""
+        if self._on_disk:
+            gone: np.ndarray = np.isin(known.starts, list(self._on_disk.get(exchange, ()))) * size
+            return gone
+        known_bytes = self._spilling.aside.bytes(exchange, known)
+        return np.asarray(np.minimum(known_bytes, size))
+
+    def closing(self, exchange: Exchange, known: PartitionMap, manifest: Manifest) -> np.ndarray:
+        """Whether each partition has something aside whose time has come."""
+        return self._spilling.aside.closing(exchange, known, manifest)
+
+    def since(self, exchange: str, known: PartitionMap) -> np.ndarray:
+        """The epoch since which something of each partition is put aside."""
+        return self._spilling.aside.since(exchange, known)
+
+    @property
+    def waiting(self) -> Collection[str]:
+        """The exchanges whose rows wait while state is put aside."""
+        return self._spilling.waiting
+
+    def never_aside(self, manifest: Manifest, under_way: Collection[Subject]) -> set[Subject | str]:
+        """The partitions, and exchanges as a whole, of which nothing can be put aside now."""
+        records = manifest.exchanges.items()
+        return {
+            *under_way,
+            *(name for name, one in records if one.grid or one.scattered),
+            *(one.name for one in self._plan.exchanges.values() if one.in_step or one.in_grid),
+        }

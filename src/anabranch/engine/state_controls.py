@@ -1,0 +1,67 @@
+"""What a user may do by hand with the state of a running query set: put it aside, and bring it back."""
+
+from __future__ import annotations
+
+from anabranch.adapt.actions import CleanUp, Spill
+from anabranch.control.spilling import apart
+from anabranch.engine.steering import Steering
+from anabranch.errors import RunError
+
+
+class StateControls(Steering):
+    """The part of a run's handle that says which state is in memory."""
+
+    def spill(self, subquery: str, partition: int) -> None:
+        """Puts the state of a partition aside, from the next epoch on, until `clean_up`.
+
+        Rows of inner joins and windows go on and meet what has come since; the results that they miss are
+        owed, and come then. Where they would be wrong without what is put aside, the rows wait.
+        """
+        with self._changing():
+            exchange, start = self._subject(subquery, partition)
+            known = self.plan.exchanges[exchange]
+            if known.in_grid or known.in_step:
+                raise RunError(
+                    f"State of '{subquery}' cannot be put aside: its rows cannot do without it, nor wait."
+                )
+            if self._checkpoint.manifest.exchanges[exchange].scattered:
+                raise RunError(
+                    f"Rows of hot keys of '{subquery}' meet in cells: they cannot be put aside."
+                )
+            if (exchange, start) in {*self._governor.moving, *self._governor.stopped}:
+                raise RunError(
+                    f"Partition {start} of '{subquery}' moves or is paused: wait for that."
+                )
+            owned = self.partition_map(subquery)
+            aside = Spill(exchange, start, "asked for", site=owned.site_at(start))
+            self._governor.holdings.request([aside], self._checkpoint.manifest.epoch)
+            self._governor.holdings.spilling.keep_aside(exchange, [owned.range_at(start)])
+
+    def _require_in_memory(self, subquery: str, partition: int) -> None:
+        aside = self._governor.holdings.spilling.slots(self._checkpoint.manifest)
+        if self._subject(subquery, partition) in apart(aside, self._governor.maps):
+            raise RunError(
+                f"State of partition {partition} of '{subquery}' is put aside: run.recall('{subquery}', "
+                f"{partition}) brings it back."
+            )
+
+    def recall(self, subquery: str, partition: int) -> None:
+        """Brings the state of a partition back that was put aside; it gives what it owes."""
+        self.clean_up(subquery, partition)
+
+    def clean_up(self, subquery: str | None = None, partition: int | None = None) -> None:
+        """Brings together what was put aside, of a partition, a subquery or all, and gives what it owes."""
+        with self._changing():
+            maps, manifest = self._governor.maps, self._checkpoint.manifest
+            asked = apart(self._governor.holdings.spilling.slots(manifest), maps)
+            if subquery is not None:
+                self.partition_map(subquery)
+                wanted = self.plan.subqueries[subquery].exchange
+                asked = {(exchange, start) for exchange, start in asked if exchange == wanted}
+            if subquery is not None and partition is not None:
+                asked &= {self._subject(subquery, partition)}
+            actions = [
+                CleanUp(exchange, start, "asked for", site=maps[exchange].site_at(start))
+                for exchange, start in sorted(asked)
+            ]
+            self._governor.holdings.request(actions, manifest.epoch)

@@ -1,0 +1,76 @@
+"""Bugs of state and of joins that `planted.py` plants: what is kept, merged, purged, owed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from anabranch.operators import owed
+from anabranch.operators.join import SymmetricJoin
+from anabranch.state.group import SiteState
+from anabranch.state.shelf import Shelf
+from anabranch.testing.bug import Bug, Wrong, nothing
+
+
+def _one_segment_less(right: Wrong) -> Wrong:
+    def careless(self: SiteState, *arguments: Any) -> Any:
+        written, masked = right(self, *arguments)
+        return written[1:], masked
+
+    return careless
+
+
+def _purged_early(right: Wrong) -> Wrong:
+    def eager(self: Shelf, added: Any, masked: Any, passed: int | None, *spared: Any) -> Any:
+        return right(self, added, masked, None if passed is None else passed + 2, *spared)
+
+    return eager
+
+
+def _merged_goes_on(right: Wrong) -> Wrong:
+    def forgetful(self: Shelf, added: Any, masked: Any, *others: Any) -> Any:
+        return right(self, added, (), *others)
+
+    return forgetful
+
+
+def _spared_nothing(right: Wrong) -> Wrong:
+    def eager(self: Shelf, added: Any, masked: Any, passed: int | None, *spared: Any) -> Any:
+        return right(self, added, masked, passed)
+
+    return eager
+
+
+def _of_any_generation(right: Wrong) -> Wrong:
+    return lambda meeting: meeting.combinations()
+
+
+def _given_twice(right: Wrong) -> Wrong:
+    def again(*arguments: Any) -> Iterator[pl.DataFrame]:
+        for rows in right(*arguments):
+            yield rows
+            yield rows.head(1)
+
+    return again
+
+
+STATE_BUGS = (
+    Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
+        ((SiteState, "compact"),), _one_segment_less),
+    Bug("mask-not-applied", "segments that were merged into others go on counting",
+        ((Shelf, "change"),), _merged_goes_on),
+    Bug("due-row-purged-early", "state is given back two units before it is due",
+        ((Shelf, "change"),), _purged_early),
+    Bug("outer-row-twice", "a row of an outer side that met nothing is given twice",
+        ((SymmetricJoin, "_unmet"),), _given_twice),
+    Bug("owed-pairs-forgotten", "what rows of different generations give with each other is not given",
+        ((SymmetricJoin, "owed"),), nothing(())),
+    Bug("owed-pairs-repeated", "what rows of one generation have given is given again at the clean-up",
+        ((owed, "_of_several_generations"),), _of_any_generation),
+    Bug("owed-rows-purged", "rows that are due go although they owe results",
+        ((Shelf, "change"),), _spared_nothing),
+    Bug("scattered-state-left", "the state of a hot key does not go to its cells",
+        ((SiteState, "scatter"),), nothing(None)),
+)  # fmt: skip

@@ -1,0 +1,217 @@
+"""State that is put aside, and what can go wrong with it: it is told, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anabranch import Session
+from anabranch.engine.run import Run
+from anabranch.errors import AnabranchError, RunError, StateError
+from anabranch.state.manifest import Manifest
+from anabranch.state.place import place
+from anabranch.state.store import read_latest
+from anabranch.testing.faults import Schedule, small_memory
+from anabranch.testing.sources import EpochSource
+from helpers import oracle, plain, read_results
+
+QUERY = "SELECT a.t AS t, a.k AS k, x, y FROM a JOIN b ON a.k = b.k"
+EPOCHS = 8
+LITTLE = {"site_memory_bytes": 700}
+
+
+def frames(column: str, keys: int = 6, rows: int = 30) -> list[pl.DataFrame]:
+    draw = random.Random(f"{column} {keys}")
+    return [
+        pl.DataFrame(
+            {
+                "t": [10 * epoch + draw.randrange(10) for _ in range(rows)],
+                "k": [draw.randrange(keys) for _ in range(rows)],
+                column: [draw.randrange(100) for _ in range(rows)],
+            }
+        )
+        for epoch in range(EPOCHS)
+    ]
+
+
+class Stage:
+    """Two streams, a join without bounds, and a checkpoint that runs go on with."""
+
+    def __init__(self, folder: Path, keys: int = 6, rows: int = 30) -> None:
+        self.folder = folder
+        self.checkpoint, self.out = folder / "checkpoint", folder / "out"
+        self.inputs = {
+            name: frames(column, keys, rows) for name, column in (("a", "x"), ("b", "y"))
+        }
+
+    def start(self, epochs: int = EPOCHS, sites: int = 2, **options: Any) -> Run:
+        settings = {
+            "allow_unbounded_state": True, "fsync": False, "partitions_per_site": 4, "policy": "none",
+            **LITTLE, **options.pop("settings", {}),
+        }  # fmt: skip
+        session = Session.in_process(sites, settings)
+        for name, some in self.inputs.items():
+            session.stream(name, EpochSource(some[:epochs]), ordered="t", lateness=20)
+        session.query("q", QUERY)
+        return session.start(sinks={"q": self.out}, checkpoint=self.checkpoint, **options)
+
+    def run(self, epochs: int = EPOCHS, **options: Any) -> Run:
+        run = self.start(epochs, **options)
+        assert run.await_termination(60)
+        return run
+
+    def manifest(self) -> Manifest:
+        found = read_latest(place(str(self.checkpoint)))
+        assert found is not None
+        return found
+
+    def packed(self) -> list[Path]:
+        """The files of what is put aside."""
+        refs = [ref for one in self.manifest().subqueries.values() for ref in one.shelf]
+        return sorted({self.checkpoint / ref.file for ref in refs if ref.packed})
+
+    def check(self) -> None:
+        """All is delivered, once."""
+        tables = {name: pl.concat(some) for name, some in self.inputs.items()}
+        assert plain(read_results(self.out)) == oracle(QUERY, **tables)
+        assert not self.manifest().spilled
+
+
+def test_what_is_owed_is_kept_and_given_by_the_next_run(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.run(5)
+    assert stage.manifest().spilled
+    given = read_results(stage.out).height
+    stage.run(5, at_end="close")
+    assert read_results(stage.out).height > given, "the same input, but what was owed"
+
+
+@pytest.mark.parametrize("sites", [1, 3, 5])
+def test_another_number_of_sites(tmp_path: Path, sites: int) -> None:
+    stage = Stage(tmp_path)
+    stage.run(4)
+    assert stage.manifest().spilled
+    stage.run(6, sites=sites)
+    stage.run(sites=2, at_end="close")
+    stage.check()
+
+
+def test_without_a_limit_all_comes_back(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.run(4)
+    assert stage.manifest().spilled
+    stage.run(7, settings={"site_memory_bytes": 1 << 40})
+    assert not stage.manifest().spilled
+    stage.run(at_end="close")
+    stage.check()
+
+
+def test_memory_that_is_lowered_and_raised_while_it_runs(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    cut = [small_memory(site, 300, from_epoch=2, until=5) for site in (0, 1)]
+    run = stage.run(settings={"site_memory_bytes": 1 << 40}, burdens=Schedule(cut), at_end="close")
+    kinds = [(line["epoch"], line["kind"]) for line in run.history()]
+    assert {kind for _, kind in kinds} == {"spill", "cleanup"}
+    assert min(epoch for epoch, kind in kinds if kind == "spill") == 2
+    assert min(epoch for epoch, kind in kinds if kind == "cleanup") == 5
+    stage.check()
+
+
+def test_all_rows_have_one_key(tmp_path: Path) -> None:
+    """A slot cannot be divided: its blocks of rows are."""
+    stage = Stage(tmp_path, keys=1, rows=12)
+    run = stage.run(at_end="close")
+    assert "spill" in {line["kind"] for line in run.history()}
+    stage.check()
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut off", "flipped"])
+def test_a_file_of_what_is_put_aside_is_damaged(tmp_path: Path, damage: str) -> None:
+    stage = Stage(tmp_path)
+    stage.run(4)
+    path = stage.packed()[0]
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 0xFF
+    damages: dict[str, Callable[[], object]] = {
+        "missing": path.unlink,
+        "cut off": lambda: path.write_bytes(whole[: len(whole) // 2]),
+        "flipped": lambda: path.write_bytes(flipped),
+    }
+    damages[damage]()
+    with pytest.raises(StateError, match="Restore it") as told:
+        stage.run(at_end="close")
+    assert str(path) in str(told.value)
+    path.write_bytes(whole)
+    stage.run(at_end="close")
+    stage.check()
+
+
+def test_the_disk_is_full_while_state_is_put_aside(tmp_path: Path, small_disk: Path) -> None:
+    stage = Stage(tmp_path, rows=400)
+    stage.checkpoint = small_disk / "checkpoint"
+    ballast = small_disk / "ballast"
+
+    def fill(step: str, epoch: int) -> None:
+        if step == "before-tasks" and epoch == 3:
+            left = os.statvfs(small_disk)
+            ballast.write_bytes(bytes(left.f_bavail * left.f_frsize))
+
+    with pytest.raises(AnabranchError, match="No space left on device"):
+        stage.run(on_step=fill)
+    assert stage.manifest().epoch == 2
+    ballast.unlink()
+    stage.run(at_end="close")
+    stage.check()
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    runs: list[Run] = []
+    told: list[set[str]] = []
+
+    def steer(step: str, epoch: int) -> None:
+        if step != "begin" or not runs:
+            return
+        if epoch == 2:
+            for start in runs[0].partition_map("q@1").starts:
+                runs[0].spill("q@1", start)
+        elif epoch == 5:
+            told.append(set(stage.manifest().spilled))
+            runs[0].recall("q@1", 0)
+        elif epoch == 7:
+            spilled = stage.manifest().spilled["q@1"]
+            assert min(one.first for one in spilled) == runs[0].partition_map("q@1").starts[1]
+
+    run = stage.start(settings={"site_memory_bytes": None}, on_step=steer, at_end="close")
+    runs.append(run)
+    assert run.await_termination(60)
+    assert told == [{"q@1"}]
+    lines = [(line["action"], line["cause"], line["origin"]) for line in run.history()]
+    assert ("put q@1/0 of site 0 aside", "asked for", "hand") in lines
+    assert ("bring q@1/0 on site 0 together", "asked for", "hand") in lines
+    stage.check()
+
+
+@pytest.mark.parametrize("call", ["spill", "recall"])
+def test_what_is_not_there_is_refused(tmp_path: Path, call: str) -> None:
+    def refused(step: str, epoch: int) -> None:
+        if step == "begin" and runs and epoch == 3:
+            with pytest.raises(RunError, match="no partition that begins at slot 7"):
+                getattr(runs[0], call)("q@1", 7)
+            with pytest.raises(RunError, match="There is no subquery 'p@1'"):
+                getattr(runs[0], call)("p@1", 0)
+            seen.append(epoch)
+
+    runs: list[Run] = []
+    seen: list[int] = []
+    run = Stage(tmp_path).start(on_step=refused)
+    runs.append(run)
+    run.await_termination(60)
+    assert seen == [3]
