@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from anabranch.routing.frame import Frame, Parcel, concat, narrow, unpack
+from anabranch.routing.frame import Frame, Parcel, concat, narrow, to_table, unpack
 
 LONG = "a string that does not fit into the twelve bytes of a view"
 COLUMNS: dict[str, tuple[pl.DataType, list[Any]]] = {
@@ -129,3 +129,29 @@ def test_any_integers_and_any_text(numbers: list[int | None], texts: list[str | 
     ):
         ((_, found),) = there_and_back(("q", frame))
         assert_frame_equal(found, frame)
+
+
+LONG = "a text that no view holds by itself, "
+TEXTS = {
+    "text": [LONG + str(number) for number in range(1000)],
+    "bytes": [LONG.encode() + bytes([number % 256]) for number in range(1000)],
+    "lists": [[LONG + str(number)] * (number % 3) for number in range(1000)],
+    "struct": [{"of": LONG + str(number), "n": number} for number in range(1000)],
+}
+PARTS = {
+    "slice": lambda rows: rows[100:200],
+    "gathered": lambda rows: rows[pl.arange(0, 1000, 10, eager=True)],
+    "filtered": lambda rows: rows.filter(pl.int_range(pl.len()) % 10 == 3),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("column", TEXTS)
+def test_a_part_of_rows_carries_no_texts_of_others(column: str, part: str) -> None:
+    whole = pl.DataFrame({column: TEXTS[column]})
+    rows = PARTS[part](whole)
+    table = to_table(rows)
+    assert_frame_equal(pl.from_arrow(table), rows)
+    assert table.nbytes < to_table(whole).nbytes / 5
+    sent = Parcel({}, [(("q@1", 0), Frame(rows))]).pack()
+    assert len(sent) < to_table(whole).nbytes / 5

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from anabranch.engine.orders import Orders
 from anabranch.errors import StateError
-from anabranch.routing.frame import NEWEST, Inlet
+from anabranch.routing.frame import Inlet, to_table
 from anabranch.state.checksum import Damaged
 from anabranch.state.manifest import HeldRef
 from anabranch.state.segment import Ranges, open_arrow, write_arrow
@@ -21,7 +21,7 @@ def hold_back(
     """Writes rows in their order; they count once the manifest names the file."""
     subquery, input = inlet
     file = f"state/{subquery}/{orders.epoch:012d}-held-{input}-{uuid.uuid4().hex[:12]}.arrow"
-    table = rows.to_arrow(compat_level=NEWEST)
+    table = to_table(rows)
     try:
         total = write_arrow(orders.place, file, table.schema, [table], orders.settings.fsync)
     except OSError as error:

@@ -16,7 +16,9 @@ import msgspec
 import polars as pl
 import pyarrow as pa
 
-NEWEST = pl.CompatLevel.newest()
+NEWEST, OLDEST = pl.CompatLevel.newest(), pl.CompatLevel.oldest()
+_SPARE = 1.25
+"""How many times what its rows take a table may have before texts are copied."""
 _LENGTH = struct.Struct("<I")
 _WIDTHS = ((pl.Int8, 8), (pl.Int16, 16), (pl.Int32, 32))
 
@@ -126,9 +128,34 @@ def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[
         yield frame.inlet, Frame(rows, frozenset(frame.narrowed)), frame.size
 
 
+def to_table(rows: pl.DataFrame) -> pa.Table:
+    """The rows as an Arrow table that has no more than them.
+
+    Texts are views into buffers, which rows that were cut out or gathered share with all the others: written
+    as they are, each part would carry the texts of the whole.
+    """
+    table = rows.to_arrow(compat_level=NEWEST)
+    texts = [name for name, kind in rows.schema.items() if _has_views(kind)]
+    if not texts or table.nbytes <= _SPARE * rows.estimated_size():
+        return table
+    # Gathered first: a slice of lists still has what all of them had
+    apart = rows.select(texts)[pl.arange(rows.height, eager=True)]
+    copied = pl.from_arrow(apart.to_arrow(compat_level=OLDEST))
+    assert isinstance(copied, pl.DataFrame)
+    return rows.with_columns(copied.get_columns()).to_arrow(compat_level=NEWEST)
+
+
+def _has_views(kind: pl.DataType) -> bool:
+    if isinstance(kind, pl.List | pl.Array):
+        return _has_views(kind.inner)  # type: ignore[arg-type]
+    if isinstance(kind, pl.Struct):
+        return any(_has_views(field.dtype) for field in kind.fields)  # type: ignore[arg-type]
+    return kind in (pl.String, pl.Binary)
+
+
 def to_ipc(frame: pl.DataFrame) -> pa.Buffer:
     """The frame as an Arrow IPC stream, in a buffer of exactly its size."""
-    table = frame.to_arrow(compat_level=NEWEST)
+    table = to_table(frame)
     counter = pa.MockOutputStream()
     with pa.ipc.new_stream(counter, table.schema) as writer:
         writer.write_table(table)
