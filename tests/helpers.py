@@ -254,7 +254,8 @@ def at_rest(exchange: str, known: PartitionMap, sites: int) -> Standing:
     nothing, never = np.zeros(known.partitions), np.zeros(known.partitions, dtype=bool)
     return Standing(
         maps={exchange: known}, bytes={exchange: nothing}, aside={exchange: nothing},
-        spills={exchange: ~never}, closing={exchange: never}, since={exchange: nothing}, waiting=(),
+        spills={exchange: ~never}, closing={exchange: never}, since={exchange: nothing},
+        generations={exchange: nothing}, awaited=(),
         fixed={exchange: never}, alive=np.ones(sites, dtype=bool), memory=np.full(sites, np.inf),
         held=np.zeros(sites),
     )  # fmt: skip

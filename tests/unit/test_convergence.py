@@ -53,8 +53,8 @@ class Flow:
             Sites(busy, none, none, slow, none, none, none, np.full(sites, 1e9), np.ones(sites, bool)),
             Partitions(
                 flat.astype(int), np.arange(partitions), np.ones(partitions, int), self.site.copy(), work,
-                work, work, np.full(partitions, 1000), flat, flat, flat > 0, flat > 0, flat, flat > 0,
-                flat > 0, flat, flat.astype(int),
+                work, work, np.full(partitions, 1000), flat, flat, flat > 0, flat > 0, flat, flat,
+                flat > 0, flat > 0, flat, flat.astype(int),
             ),
         )  # fmt: skip
 

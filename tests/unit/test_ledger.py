@@ -9,12 +9,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from anabranch.control.waiting import still_held
 from anabranch.errors import StateError
 from anabranch.routing.lane_times import LaneTime
-from anabranch.state.entry import encode
+from anabranch.state.entry import applied, difference, encode
 from anabranch.state.ledger import Ledger
 from anabranch.state.line import entry_name, read_line, read_newest
-from anabranch.state.manifest import ExchangeRecord, Manifest, StreamRecord
+from anabranch.state.manifest import ExchangeRecord, HeldRef, Manifest, StreamRecord
 from anabranch.state.place import Place
 
 FIRST = Manifest(
@@ -152,3 +153,23 @@ def test_lanes_that_are_forgotten_are_gone_for_the_next_reader_too(tmp_path: Pat
         newest = read_newest(place)
         assert newest is not None
         assert newest.streams["rows"].lane_times == times
+
+
+def test_rows_that_wait_are_told_apart_by_what_of_a_file_still_does() -> None:
+    """A file of which some slots have gone on keeps its place, and only its other slots."""
+    first, second, third = (
+        HeldRef(
+            file=f"{name}.arrow", exchange="sums", subquery="sums", input=0, rows=8, bytes=80,
+            slots=((0, 4), (6, 10)), checksum=1,
+        )
+        for name in "abc"
+    )  # fmt: skip
+    before = msgspec.structs.replace(FIRST, epoch=0, held=[first, second])
+    left = still_held(before.held, [first.cut([(0, 4)]), second])
+    after = msgspec.structs.replace(FIRST, epoch=1, held=[*left, third])
+    assert [ref.slots for ref in after.held] == [((6, 10),), third.slots]
+    assert [ref.rows for ref in after.held] == [4, 8]
+    delta = difference(before, after, {})
+    assert delta is not None
+    assert delta.let_go == ["b.arrow"]
+    assert applied(before, delta).held == after.held

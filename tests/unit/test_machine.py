@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from anabranch.engine.machine import NO_LIMIT, free_memory
+from anabranch.engine.reading import LEAST_EPOCH, limits_of
+from anabranch.settings import Settings
 
 
 @pytest.fixture
@@ -58,3 +61,12 @@ def test_more_than_the_limit_leaves_nothing(proc: Path, tmp_path: Path) -> None:
 
 def test_here_it_can_be_told() -> None:
     assert free_memory() > 0
+
+
+def test_an_epoch_reads_no_more_than_sites_can_hold() -> None:
+    usual = Settings(site_memory_bytes=None)
+    assert limits_of(usual, math.inf, 2, 4).bytes == usual.max_bytes_per_epoch
+    limited = Settings(site_memory_bytes=100 << 20)
+    assert limits_of(limited, 800 << 20, 2, 4).bytes == 50 << 20
+    assert limits_of(limited, 64 << 30, 2, 4).bytes == limited.max_bytes_per_epoch
+    assert limits_of(limited, 1000, 2, 4).bytes == LEAST_EPOCH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anabranch.errors import PlanningError
+from anabranch.routing import ranges as ranges_module
 from anabranch.routing.locator import MAX_SLOTS, locator, row_ranges, slot_of, slot_of_locator
 from anabranch.routing.partition_map import PartitionMap, even_map
 from anabranch.routing.ranges import expand, intersect, subtract
@@ -40,8 +42,17 @@ def test_ranges_hold_exactly_the_partitions(wanted: set[int]) -> None:
     assert all(a[1] < b[0] for a, b in itertools.pairwise(pairs)), "neighbours not joined"
 
 
-@given(partitions, partitions)
-def test_intersect_and_subtract_are_those_of_sets(left: set[int], right: set[int]) -> None:
+@pytest.mark.parametrize("many", [0, 24, 1000])
+@given(left=partitions, right=partitions)
+def test_intersect_and_subtract_are_those_of_sets(
+    many: int, left: set[int], right: set[int]
+) -> None:
+    """However many there are: from a number of ranges on they are looked at all at once."""
+    with mock.patch.object(ranges_module, "MANY", many):
+        check_intersect_and_subtract(left, right)
+
+
+def check_intersect_and_subtract(left: set[int], right: set[int]) -> None:
     both, rest = intersect(ranges(left), ranges(right)), subtract(ranges(left), ranges(right))
     assert members(both) == left & right
     assert members(rest) == left - right

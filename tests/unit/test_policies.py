@@ -17,7 +17,12 @@ from anabranch.adapt.policies.hybrid import propose_hybrid
 from anabranch.adapt.policies.load import propose_load
 from anabranch.adapt.policies.memory import propose_memory
 from anabranch.adapt.policies.relief import propose_relief
-from anabranch.adapt.policies.spill import Thresholds, propose_clean_up, propose_spill
+from anabranch.adapt.policies.spill import (
+    Thresholds,
+    propose_due,
+    propose_return,
+    propose_spill,
+)
 from anabranch.adapt.smoothing import Smoothed
 from anabranch.adapt.tuning import Tuning, after_round, by_itself, fixed, surprise
 from anabranch.adapt.view import Partitions, Sites, View, slowness
@@ -51,7 +56,8 @@ def view(
         ),
         Partitions(
             flat.astype(int), np.arange(partitions), np.full(partitions, 4), site, work, work, work, bytes_,
-            bytes_ * spilled, flat, flat == 0, flat > 0, flat, flat > 0, flat > 0, flat, flat.astype(int),
+            bytes_ * spilled, flat, flat == 0, flat > 0, flat, flat, flat > 0, flat > 0, flat,
+            flat.astype(int),
         ),
     )  # fmt: skip
 
@@ -209,6 +215,7 @@ def pressed(**columns: Any) -> View:
     """One site with four partitions of ten bytes each and room for 25."""
     one = view([[0.1] * 4], memory=[25])
     known = {name: np.asarray(values) for name, values in columns.items()}
+    known = {"generations": known.get("aside", np.zeros(4)) > 0, **known}
     partitions = replace(one.partitions, **known)
     kept = partitions.bytes - partitions.aside
     sites = replace(one.sites, resident=np.array([kept.sum()]), spilled=np.array([0.0]))
@@ -239,23 +246,33 @@ def test_only_what_can_be_put_aside_is() -> None:
 
 def test_what_gives_most_comes_back_first_as_far_as_there_is_room() -> None:
     aside = pressed(rows_out=[5, 1, 9, 3], aside=[10, 10, 10, 0])
-    assert starts(propose_clean_up(aside, 7, Thresholds(share=0))) == [2], (
-        "a fifth of the memory stays free"
-    )
+    assert starts(propose_return(aside, 7, Thresholds(share=0))) == [2], "a fifth stays free"
     closing = pressed(
         rows_out=[5, 1, 9, 3], aside=[10, 10, 10, 0], closing=[False, True, False, False]
     )
-    assert starts(propose_clean_up(closing, 7, Thresholds(share=0))) == [1]
-    assert not list(propose_clean_up(aside, 7, Thresholds(share=0.3))), "it would soon go again"
+    assert starts(propose_due(closing, 7, Thresholds(share=0))) == [1]
+    assert not list(propose_return(aside, 7, Thresholds(share=0.3))), "it would soon go again"
+    assert starts(propose_return(aside, 40, Thresholds(share=0.3))) == [2], "but not for ever"
 
 
 def test_rows_wait_for_no_partition_for_ever() -> None:
-    columns = {"aside": [10, 10, 0, 0], "waits": [True] * 4, "since": [4, 2, NEVER, NEVER]}
+    columns = {"aside": [10, 10, 0, 0], "awaited": [True] * 4, "since": [4, 2, NEVER, NEVER]}
     full = pressed(rows_out=[5, 1, 9, 3], **columns)
-    assert not list(propose_clean_up(full, 9, Thresholds(share=0)))
-    turn = list(propose_clean_up(full, 10, Thresholds(share=0)))
+    assert not list(propose_due(full, 9, Thresholds(share=0)))
+    turn = list(propose_due(full, 10, Thresholds(share=0)))
     assert starts(turn) == [3, 1]
     assert [type(action) for action in turn] == [Spill, CleanUp]
+
+
+def test_what_is_in_many_generations_is_brought_together() -> None:
+    many = pressed(aside=[10, 10, 0, 0], generations=[15, 16, 0, 0])
+    (found,) = propose_due(many, 3, Thresholds())
+    assert (found.partition, found.cause) == (1, "16 generations of it are aside")
+
+
+def test_what_is_hardly_anything_is_not_put_aside() -> None:
+    tiny = pressed(bytes=[1e-3, 20, 1e-3, 20])
+    assert starts(propose_spill(tiny, Thresholds(share=1.0))) == [1, 3]
 
 
 # -- lazy-disk and active-disk ----------------------------------------------------------------------
@@ -330,6 +347,16 @@ def test_a_partition_that_is_too_large_for_its_site_is_split() -> None:
     found = list(propose_relief(view([[1e-6], [1e-6]], memory=[8, 1000]), Thresholds(), EVER))
     assert kinds(found) == [("Split", 0)]
     assert found[0].words() == "split x/0 at 2"
+
+
+def test_it_is_put_aside_where_that_cannot_wait() -> None:
+    large = view([[1e-6], [1e-6]], memory=[6, 1000])
+    assert kinds(propose_relief(large, Thresholds(), EVER)) == [("Spill", 0)]
+
+
+def test_nothing_is_split_where_the_user_does_not_want_it() -> None:
+    large = view([[1e-6], [1e-6]], memory=[8, 1000])
+    assert kinds(propose_relief(large, Thresholds(), EVER, splits=False)) == [("Move", 0)]
 
 
 def test_sites_with_enough_memory_are_left_alone() -> None:

@@ -212,8 +212,8 @@ class TestGivingUp:
             Sites(0.3 * pace, none, each, pace, none, none, none, np.full(3, 1e9), np.ones(3, bool)),
             Partitions(
                 np.zeros(3, int), np.arange(3), np.ones(3, int), np.arange(3), each, each,
-                np.full(3, 0.3), each, none, none, none > 0, none > 0, none, none > 0, none > 0, none,
-                np.arange(3),
+                np.full(3, 0.3), each, none, none, none > 0, none > 0, none, none, none > 0, none > 0,
+                none, np.arange(3),
             ),
         )  # fmt: skip
 

@@ -14,9 +14,11 @@ from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
+    Part,
     SegmentRef,
-    probe_segment,
-    read_segment,
+    open_segment,
+    probe_slots,
+    read_slots,
     sort_by_locator,
     write_segments,
 )
@@ -44,8 +46,8 @@ def state_rows(seed: int, rows: int, partitions: list[int]) -> pl.DataFrame:
 
 
 def write(place: Place, *frames: pl.DataFrame) -> list[SegmentRef]:
-    parts = [(tier, frame) for tier, frame in enumerate(frames)]
-    return write_segments(place, "state/q/1.arrow", "open", parts, LIVE, (0, 0), fsync=False)
+    parts = [Part(tier, frame, LIVE) for tier, frame in enumerate(frames)]
+    return write_segments(place, "state/q/1.arrow", "open", parts, (0, 0), fsync=False)
 
 
 def in_partitions(rows: pl.DataFrame, wanted: set[int]) -> pl.DataFrame:
@@ -57,7 +59,7 @@ def test_the_rows_of_some_partitions(tmp_path: Path, wanted: set[int]) -> None:
     place = Place(tmp_path)
     frames = [state_rows(seed, 200, [0, 1, 2, 3, 65535]) for seed in range(3)]
     for ref, rows in zip(write(place, *frames), frames, strict=True):
-        found = read_segment(place, ref, ranges(wanted))
+        found = read_slots(open_segment(place, ref), ranges(wanted))
         expected = in_partitions(rows, wanted)
         assert all(part.height for part in found)
         assert_frame_equal(pl.concat([rows[:0], *found]), expected)
@@ -84,7 +86,7 @@ def test_probing_finds_every_row_of_a_locator_and_no_other(tmp_path: Path, seed:
     beside = np.concatenate([known + np.uint64(1), known - np.uint64(1), [np.uint64(0)]])
     asked = np.unique(rng.choice(np.concatenate([known, beside]), 60))
     for wanted in ({0, 2, 65535}, {2}, {65535}, {1}):
-        found = probe_segment(place, ref, ranges(wanted), asked)
+        found = probe_slots(open_segment(place, ref), ranges(wanted), asked)
         expected = in_partitions(rows, wanted).filter(pl.col(LOCATOR).is_in(asked.tolist()))
         if expected.height == 0:
             assert found is None
@@ -99,7 +101,7 @@ def test_probing_at_both_ends(tmp_path: Path) -> None:
     (ref,) = write(place, rows)
     known = np.unique(rows[LOCATOR].to_numpy())
     for asked in (known[:1], known[-1:], known, np.array([0, 2**64 - 1], dtype=np.uint64)):
-        found = probe_segment(place, ref, LIVE, asked)
+        found = probe_slots(open_segment(place, ref), LIVE, asked)
         height = rows.filter(pl.col(LOCATOR).is_in(asked.tolist())).height
         assert (0 if found is None else found.height) == height
 
@@ -116,4 +118,4 @@ def test_a_broken_segment_is_named(tmp_path: Path, damage: str) -> None:
     with pytest.raises(
         StateError, match=r"state/q/1\.arrow' named by the checkpoint cannot be read"
     ):
-        read_segment(place, ref, LIVE)
+        read_slots(open_segment(place, ref), LIVE)

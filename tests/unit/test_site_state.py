@@ -13,9 +13,19 @@ import pytest
 
 from anabranch.engine.report import SubqueryReport, masked_as_plain
 from anabranch.routing.ranges import intersect
+from anabranch.state import packing
+from anabranch.state.compaction import compact
 from anabranch.state.group import SiteState
+from anabranch.state.packing import bring_back, put_away
 from anabranch.state.place import Place
-from anabranch.state.segment import DUE, LOCATOR, SegmentRef, read_segment, sort_by_locator
+from anabranch.state.segment import (
+    DUE,
+    LOCATOR,
+    SegmentRef,
+    open_segment,
+    read_slots,
+    sort_by_locator,
+)
 from anabranch.state.shelf import Shelf
 from anabranch.state.table import StateTable
 from anabranch.testing.compare import assert_same_rows
@@ -62,8 +72,8 @@ class Store:
         self, owned: set[int], after: int | None = None, fan: int = 2, budget: int = 1 << 40
     ) -> tuple[list[SegmentRef], SubqueryReport]:
         """Compacts as a site does and commits as the driver does."""
-        written, masked = self.site(owned).compact(
-            TABLES, after, SPAN, fan, budget, self.name, False
+        written, masked = compact(
+            self.site(owned), TABLES, after, SPAN, fan, budget, self.name, False
         )
         report = SubqueryReport(segments=written, masked=masked_as_plain(masked))
         shelf = Shelf(self.refs)
@@ -76,7 +86,7 @@ class Store:
             part
             for ref in self.refs
             if ref.table == table
-            for part in read_segment(self.place, ref, list(ref.live))
+            for part in read_slots(open_segment(self.place, ref), list(ref.live))
         ]
         empty = self.rows(1, {0})[:0]
         return pl.concat([empty, *parts])
@@ -157,7 +167,7 @@ def test_segments_stay_sorted_and_within_their_owners(store: Store) -> None:
     assert written
     for ref in written:
         assert set(ref.live) == {(1, 3), (5, 6)}
-        rows = pl.concat(read_segment(store.place, ref, [(0, 65536)]))
+        rows = pl.concat(read_slots(open_segment(store.place, ref), [(0, 65536)]))
         locators = rows[LOCATOR].to_numpy()
         assert (locators[1:] >= locators[:-1]).all()
         assert set((locators >> np.uint64(48)).tolist()) <= {1, 2, 5}
@@ -216,3 +226,52 @@ def test_fewer_segments_than_the_fan_are_left_alone(store: Store) -> None:
     before = store.refs
     written, report = store.compact(ALL, fan=4)
     assert (written, report.masked, store.refs) == ([], [], before)
+
+
+def packed(store: Store, owned: set[int], passed: int | None) -> list[SegmentRef]:
+    """Puts slots away as a site does and commits as the driver does."""
+    written, masked = put_away(store.site(owned), TABLES, store.name, False, passed)
+    shelf = Shelf(store.refs)
+    store.refs = list(shelf.after(shelf.change(written, masked_as_plain(masked), None)))
+    return written
+
+
+@pytest.mark.parametrize("passed", [None, 23])
+def test_what_goes_aside_is_all_that_has_work_to_do(store: Store, passed: int | None) -> None:
+    """Rows whose time has passed may be carried on in others: merged with these they would count twice."""
+    filled(store, 4)
+    whole = store.contents()
+    written = packed(store, ALL, passed)
+    assert all(ref.packed for ref in store.refs)
+    assert {ref.file for ref in written} == {ref.file for ref in store.refs}
+    lasting = whole if passed is None else whole.filter(pl.col(DUE) > passed)
+    assert_same_rows(store.contents(), lasting)
+
+
+def test_what_goes_aside_lies_in_small_parts_of_whole_slots(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "PART_BYTES", 500)
+    filled(store, 4)
+    whole = store.contents()
+    written = packed(store, ALL, None)
+    assert len(written) > 4
+    for one, other in itertools.combinations(written, 2):
+        assert not intersect(one.live, other.live), "two parts have a slot"
+    assert_same_rows(store.contents(), whole)
+    assert sum(ref.rows for ref in written) == whole.height
+
+
+def test_what_comes_back_is_plain_and_of_one_piece(store: Store) -> None:
+    filled(store, 4)
+    expected = store.contents().filter(pl.col(DUE) > 30)
+    packed(store, ALL, 10)
+    found: list[SegmentRef] = []
+    for piece in store.site(ALL).in_pieces():
+        written, masked = bring_back(piece, TABLES, store.name, False, 30)
+        found += written
+        shelf = Shelf(store.refs)
+        store.refs = list(shelf.after(shelf.change(written, masked_as_plain(masked), None)))
+    assert found
+    assert not any(ref.packed for ref in store.refs)
+    assert_same_rows(store.contents(), expected)

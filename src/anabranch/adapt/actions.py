@@ -6,7 +6,7 @@ An action knows what it does to whatever it is applied to, how a person would sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 
 class Target(Protocol):
@@ -38,6 +38,9 @@ class Action:
     exchange: str
     partition: int
     cause: str
+
+    remaps: ClassVar[bool] = True
+    """Whether it changes where partitions are, or what they are."""
 
     @property
     def subject(self) -> tuple[str, int]:
@@ -106,6 +109,7 @@ class Spill(Action):
     'put flows/640 of site 2 aside'
     """
 
+    remaps: ClassVar[bool] = False
     site: int
     bytes: int = 0
 
@@ -127,6 +131,7 @@ class CleanUp(Action):
     'bring flows/640 on site 2 together'
     """
 
+    remaps: ClassVar[bool] = False
     site: int
     bytes: int = 0
 

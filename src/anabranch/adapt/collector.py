@@ -67,8 +67,10 @@ class Standing:
     """Whether something that is put aside of each partition has results to give now."""
     since: Mapping[str, np.ndarray]
     """The epoch since which something of each partition is put aside."""
-    waiting: Collection[str]
-    """The exchanges whose rows wait while state is put aside."""
+    generations: Mapping[str, np.ndarray]
+    """How many generations of each partition are put aside."""
+    awaited: Collection[str]
+    """The exchanges for whose state, while it is put aside, rows or the time above them wait."""
     fixed: Mapping[str, np.ndarray]
     """Whether each partition must stay where it is."""
     alive: np.ndarray
@@ -90,6 +92,8 @@ class Collector:
         """Seconds an epoch that a site takes whatever it has to do."""
         self._fresh = False
         """Whether there was anything new since the view before the last."""
+        self._now = 0
+        """The last epoch that was taken in."""
         self.resize(sites)
 
     def resize(self, sites: int) -> None:
@@ -121,6 +125,7 @@ class Collector:
 
     def add(self, sample: Sample, maps: Mapping[str, PartitionMap], epoch: int) -> None:
         """Takes in an epoch that ran with these maps."""
+        self._now = epoch
         self.seconds += sample.seconds
         self.epochs += 1
         self._busy += sample.busy
@@ -148,7 +153,7 @@ class Collector:
         known = self._exchanges.get(name)
         cut = partitions.starts, partitions.slots
         if known is None or (known.starts, known.slots) != cut:
-            known = self._exchanges[name] = recut(known, partitions)
+            known = self._exchanges[name] = recut(known, partitions, self._now)
         return known
 
     def view(self, standing: Standing) -> View:
@@ -281,7 +286,8 @@ class Collector:
             standing.spills[name],
             standing.closing[name],
             standing.since[name],
-            np.full(count, name in standing.waiting),
+            standing.generations[name],
+            np.full(count, name in standing.awaited),
             standing.fixed[name],
             known.peak_rows / np.maximum(known.rows, 1),
             known.peak_slot,

@@ -37,7 +37,7 @@ class KnownPartitions:
         return rows, rows * self.cost
 
 
-def recut(known: KnownPartitions | None, partitions: PartitionMap) -> KnownPartitions:
+def recut(known: KnownPartitions | None, partitions: PartitionMap, now: float) -> KnownPartitions:
     """What was known of other cuts of the slots, spread over the new partitions by their lengths.
 
     There may be more slots than before, the cells of hot keys, and fewer: an epoch that ran when cells were
@@ -45,7 +45,10 @@ def recut(known: KnownPartitions | None, partitions: PartitionMap) -> KnownParti
     """
     count = partitions.partitions
     made = KnownPartitions(partitions.starts, partitions.slots, np.zeros(count))
-    made.peak_rows, made.last_use = np.zeros((2, count))
+    made.peak_rows = np.zeros(count)
+    made.last_use = np.full(
+        count, float(now)
+    )  # of what is not known yet nobody can say that it is idle
     made.peak_slot = np.asarray(partitions.starts)
     if known is None:
         return made
@@ -61,6 +64,7 @@ def recut(known: KnownPartitions | None, partitions: PartitionMap) -> KnownParti
     made.rows, made.cost, made.usual = spread(known.rows), known.cost, known.usual
     made.seconds = known.seconds
     old = np.searchsorted(known.starts, partitions.starts, "right") - 1
+    made.last_use = known.last_use[old]
 
     def respread(before: Smoothed) -> Smoothed:
         if len(before.mean) != len(known.starts):

@@ -72,8 +72,10 @@ class Partitions:
     """Whether something that is put aside has results to give now: windows that close."""
     since: np.ndarray
     """The epoch since which something of it is put aside."""
-    waits: np.ndarray
-    """Whether its rows wait while that is so."""
+    generations: np.ndarray
+    """How many generations of it are put aside."""
+    awaited: np.ndarray
+    """Whether rows, or the time of what reads its results, wait while that is so."""
     fixed: np.ndarray
     """Whether it must stay: pinned by the user, or being moved."""
     peak: np.ndarray

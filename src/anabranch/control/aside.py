@@ -14,7 +14,7 @@ from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.ranges import intersect
-from anabranch.routing.reach import Spilled
+from anabranch.routing.reach import Reach, Spilled
 from anabranch.state.manifest import Manifest
 from anabranch.state.segment import NEVER, SegmentRef, slots_in
 from anabranch.state.shelf import Shelf
@@ -31,6 +31,7 @@ class Aside:
         self._dues: dict[str, np.ndarray] = {}
         """By subquery, for each slot."""
         self._since: dict[str, np.ndarray] = {}
+        self._generations: dict[str, np.ndarray] = {}
         for exchange, spilled in manifest.spilled.items():
             for one in spilled:
                 self.put(exchange, [(one.first, one.end)], manifest, one)
@@ -45,6 +46,8 @@ class Aside:
         gone[where] = 0
         since = self._since.setdefault(exchange, np.full(count, NEVER))
         since[where] = np.minimum(since[where], only.since if only else manifest.epoch + 1)
+        generations = self._generations.setdefault(exchange, np.zeros(count, dtype=np.int64))
+        generations[where] += max(1, len(only.cuts)) if only else 1
         for member in self._plan.exchanges[exchange].members:
             shelf = manifest.subqueries[member.name].shelf
             refs = shelf.within(slots)
@@ -54,27 +57,42 @@ class Aside:
             known = shelf.bytes_by_slot
             mine = where[where < len(known)]
             gone[mine] += known[mine]
-            self._note_dues(member, refs, slots, count)
+            if member.stateful:
+                dues = self._dues.setdefault(member.name, np.full(count, NEVER))
+                dues[where] = NEVER if _prompt(member) else -NEVER
+                self._note_dues(member, refs, slots, manifest)
+                dues[dues == -NEVER] = NEVER
+
+    def follow(self, manifest: Manifest) -> None:
+        """Takes in what the last epoch has added in slots that owe results: windows that began there."""
+        for exchange, spilled in manifest.spilled.items():
+            owing = [(one.first, one.end) for one in spilled if one.cuts]
+            for member in self._plan.exchanges[exchange].members if owing else ():
+                if member.name in self._dues and _prompt(member):
+                    added = manifest.subqueries[member.name].shelf.made_by.added
+                    self._note_dues(member, added, owing, manifest)
 
     def _note_dues(
-        self, member: Subquery, refs: Iterable[SegmentRef], slots: Slots, count: int
+        self, member: Subquery, refs: Iterable[SegmentRef], slots: Slots, manifest: Manifest
     ) -> None:
-        if not member.stateful:
-            return
-        # Windows close one after another; what a join owes is given at once, when no more can come
-        prompt = any(table.open for table in member.operator.tables)
-        dues = self._dues.setdefault(member.name, np.full(count, NEVER))
-        dues[slots_in(slots)] = NEVER if prompt else -NEVER
+        dues = self._dues[member.name]
+        passed = member.watermark(manifest.reach[member.exchange].watermark)
         for ref in refs:
             mine = slots_in(intersect(ref.live, slots))
-            dues[mine] = (np.minimum if prompt else np.maximum)(dues[mine], ref.max_due)
-        dues[dues == -NEVER] = NEVER
+            if not _prompt(member):
+                dues[mine] = np.maximum(dues[mine], ref.max_due)
+            elif passed is None or ref.min_due > passed:
+                dues[mine] = np.minimum(dues[mine], ref.min_due)
+            else:
+                # Rows that have had their time may still lie there
+                dues[mine] = np.minimum(dues[mine], ref.max_due)
 
     def take(self, exchange: str, slots: Slots) -> None:
         """These slots are brought together."""
         if exchange in self._bytes:
             self._bytes[exchange][slots_in(slots)] = 0
             self._since[exchange][slots_in(slots)] = NEVER
+            self._generations[exchange][slots_in(slots)] = 0
             for member in self._plan.exchanges[exchange].members:
                 if member.name in self._dues:
                     self._dues[member.name][slots_in(slots)] = NEVER
@@ -88,6 +106,15 @@ class Aside:
         none = np.zeros(0, dtype=np.int64)
         return _each(np.minimum, self._since.get(exchange, none), known, NEVER)
 
+    def since_by_slot(self, exchange: str) -> np.ndarray:
+        """The same for each slot, as far as there is any."""
+        return self._since.get(exchange, np.zeros(0, dtype=np.int64))
+
+    def generations(self, exchange: str, known: PartitionMap) -> np.ndarray:
+        """How many generations of each partition are put aside."""
+        none = np.zeros(0, dtype=np.int64)
+        return _each(np.maximum, self._generations.get(exchange, none), known, 0)
+
     def total(self) -> dict[str, int]:
         """The bytes that are put aside, by exchange."""
         found = {exchange: round(float(some.sum())) for exchange, some in self._bytes.items()}
@@ -100,13 +127,18 @@ class Aside:
     def closing(self, exchange: Exchange, known: PartitionMap, manifest: Manifest) -> np.ndarray:
         """Whether each partition has something aside whose time has come."""
         found = np.zeros(known.partitions, dtype=bool)
-        reached = manifest.reach.get(exchange.name)
-        for member in exchange.members if reached is not None else ():
-            watermark = member.watermark(reached.watermark) if reached is not None else None
-            if watermark is not None and member.name in self._dues:
+        reached = manifest.reach.get(exchange.name, Reach()).watermark
+        for member in (one for one in exchange.members if one.name in self._dues):
+            watermark = member.watermark(reached)
+            if watermark is not None:
                 dues = _each(np.minimum, self._dues[member.name], known, NEVER)
                 found |= dues <= watermark
         return found
+
+
+def _prompt(member: Subquery) -> bool:
+    """Whether its windows close one after another. What a join owes is given when no more can come."""
+    return any(table.open for table in member.operator.tables)
 
 
 def _each(

@@ -20,7 +20,12 @@ from anabranch.adapt.policies.disk import propose_active_disk, propose_lazy_disk
 from anabranch.adapt.policies.heat import propose_heat
 from anabranch.adapt.policies.lost import propose_lost
 from anabranch.adapt.policies.relief import propose_relief
-from anabranch.adapt.policies.spill import Thresholds, propose_clean_up, propose_spill
+from anabranch.adapt.policies.spill import (
+    Thresholds,
+    propose_due,
+    propose_return,
+    propose_spill,
+)
 from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import Sites, View
 from anabranch.control.decisions import CONTROLLER, SITES, Decision
@@ -109,7 +114,7 @@ class Balancing:
 
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
-        self._base = self._settings.partitions_per_site * sites
+        self._base, self.kept = self._settings.partitions_per_site * sites, None
         for level in self._levels.values():
             level.resize(sites)
 
@@ -149,7 +154,7 @@ class Balancing:
     def weigh(self, situation: Situation) -> None:
         """Sees what sites keep, in memory and aside."""
         self.kept, self._kept_by_level = None, []
-        limited = np.isfinite(situation.memory.room).any()
+        limited = np.isfinite(situation.memory.limit).any()
         if not self._levels or not (limited or situation.manifest.spilled):
             return
         views = self._kept_by_level = [
@@ -165,7 +170,8 @@ class Balancing:
     def relieve(self, epoch: int, aside: bool, stays_aside: Collection[Subject]) -> list[Decision]:
         """What is put aside at once because sites keep more than their memory, and what comes back.
 
-        All levels share that memory. `aside` says whether anything is; what stays so is the user's wish.
+        All levels share that memory. `aside` says whether anything is; what stays so is the user's wish, but
+        for windows that are to close.
         """
         active = self._settings.policy == ACTIVE_DISK
         if self.kept is None:
@@ -177,18 +183,15 @@ class Balancing:
         for level, view in zip(self._levels.values(), self._kept_by_level, strict=True):
             room = view.sites.memory - (resident - view.sites.resident)
             sites = replace(view.sites, memory=np.maximum(room, 0.0))
-            pressed = replace(view, sites=sites)
-            proposals: list[Action] = [*self._relief(pressed)]
-            if active and not proposals:
-                proposals = [
-                    *propose_active_disk(pressed, self._thresholds, _expected(level, view))
-                ]
-            proposals += [
-                action
-                for action in propose_clean_up(pressed, epoch, self._thresholds)
-                if isinstance(action, Spill) or action.subject not in stays_aside
-            ]
-            # Of several for a partition the first counts
+            pressed = replace(_without(view, stays_aside), sites=sites)
+            due: list[Action] = [*propose_due(pressed, epoch, self._thresholds)]
+            relief = [*self._relief(pressed)]
+            if active and not relief:
+                relief = [*propose_active_disk(pressed, self._thresholds, _expected(level, view))]
+            returning = propose_return(pressed, epoch, self._thresholds)
+            proposals = [*due, *relief, *(a for a in returning if a.subject not in stays_aside)]
+            # Of several for a partition the first counts: who is over its memory in every epoch would
+            # else put aside again and again what is to close
             proposals = [*{one.subject: one for one in reversed(proposals)}.values()][::-1]
             for action in proposals:
                 if isinstance(action, Spill | CleanUp):
@@ -218,7 +221,8 @@ class Balancing:
         """What sites do that keep too much: by cost, where partitions move by themselves."""
         ask = self._settings
         if ask.policy == HYBRID and self.active:
-            return propose_relief(view, self._thresholds, float(ask.moved_bytes_per_epoch))
+            budget = float(ask.moved_bytes_per_epoch)
+            return propose_relief(view, self._thresholds, budget, ask.split_partitions)
         return propose_spill(view, self._thresholds)
 
     def finish(self, seconds: float) -> None:
@@ -244,6 +248,16 @@ class Balancing:
     def describe(self) -> list[dict[str, Any]]:
         """The state of the controllers."""
         return [{"level": number, **level.describe()} for number, level in self._levels.items()]
+
+
+def _without(view: View, stays_aside: Collection[Subject]) -> View:
+    """The view without anyone who waits for these partitions."""
+    if not stays_aside:
+        return view
+    known = view.partitions
+    named = ((view.exchanges[n], s) for n, s in zip(known.exchange, known.start, strict=True))
+    stays = np.fromiter((one in stays_aside for one in named), dtype=bool, count=len(known))
+    return replace(view, partitions=replace(known, awaited=known.awaited & ~stays))
 
 
 def _expected(level: LevelControl, view: View) -> float:

@@ -31,7 +31,7 @@ from anabranch.control.spilling import apart
 from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
-from anabranch.routing.grid import Grid, Scattered
+from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
@@ -53,7 +53,7 @@ class Governor:
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
         self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
-        self._memory = Memory(plan, settings, sites, self.holdings.spilling)
+        self.memory = Memory(plan, settings, sites, self.holdings.spilling)
         self._deciding_since = 0.0
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -134,7 +134,8 @@ class Governor:
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
         epoch = observed.epoch
-        self._memory.observe(observed)
+        self.memory.observe(observed)
+        self.holdings.spilling.aside.follow(manifest)
         self.holdings.hot.renew(observed.condensed, epoch, self._settings.combine_reduction)
         self._balancing.observe(observed, self.sites)
         orders = self.holdings.obey(self.holdings.transitions.committed(epoch), epoch)
@@ -169,7 +170,7 @@ class Governor:
                 *apart(self.holdings.spilling.slots(manifest), self.maps),
             },
             by_hand,
-            self._memory,
+            self.memory,
             manifest,
             {*self.moving, *self.stopped},
             self.holdings.alive,
@@ -188,7 +189,7 @@ class Governor:
         accepted = [line.action for line in decisions if line.accepted]
         for line in decisions:
             self._history.keep(line)
-        self.holdings.adapted |= {action.exchange for action in accepted}
+        self.holdings.adapted |= {action.exchange for action in accepted if action.remaps}
         return self.holdings.act(accepted, epoch)
 
     def _finish(self, now: float) -> None:
@@ -241,7 +242,9 @@ class Governor:
         self.holdings.maps = self.holdings.pinned(self.maps)
         if (self.holdings.alive & ~before).any() and self._settings.strategy != "operator":
             # Their share at once: what is measured then says the rest
-            moves = choose_returns(self.holdings, np.flatnonzero(self.holdings.alive).tolist())
+            stay = apart(self.holdings.spilling.slots(manifest), self.maps)
+            back = np.flatnonzero(self.holdings.alive).tolist()
+            moves = choose_returns(self.holdings, back, stay)
             self.holdings.request(moves, manifest.epoch, SITES)
 
     def resize(self, sites: int, epoch: int) -> None:
@@ -250,7 +253,7 @@ class Governor:
             self.holdings.obey(self.holdings.transitions.lost(site), epoch)
         maps = {exchange: known.respread(range(sites)) for exchange, known in self.maps.items()}
         self.sites, self.holdings.alive = sites, np.ones(sites, dtype=bool)
-        self._memory.resize(sites)
+        self.memory.resize(sites)
         self._buffer.resize()
         self._balancing.resize(sites)
         self.holdings.give(self.holdings.pinned(maps), f"{sites} sites from now on", epoch)
@@ -259,31 +262,26 @@ class Governor:
 
     # -- what an epoch is told --------------------------------------------------------------------
 
-    def condensed(self, epoch: int) -> dict[str, tuple[tuple[int, int], ...]]:
-        """The slots whose rows senders sub-aggregate in an epoch."""
-        return self.holdings.hot.condensed(epoch)
-
-    def scattering(self, never: Collection[str]) -> dict[str, tuple[Scattered, ...]]:
-        """What is scattered in the next epoch; nothing of exchanges of which slots wait or are put aside."""
-        return self.holdings.hot.take_next(never)
-
     def fetches(self, manifest: Manifest) -> dict[int, tuple[str, ...]]:
         """The files that new sites of partitions should have at hand."""
         return fetches(self.holdings.transitions.fetching, self._plan, manifest, self.maps)
 
     def begin(self, manifest: Manifest) -> None:
         """Chooses what of the state that is put aside comes back with the next epoch."""
-        self.holdings.spilling.begin(manifest, self.maps, self._memory.room)
+        kept = self._balancing.kept
+        resident = np.zeros(self.sites) if kept is None else kept.resident
+        self.holdings.spilling.begin(manifest, self.maps, self.memory.limit, resident)
 
-    def holding(self, epoch: int, ended: bool, manifest: Manifest) -> Waiting:
-        """What waits in an epoch, and what is let go; at the end of all streams nothing waits."""
+    def holding(self, manifest: Manifest, ended: bool = False, flush: bool = False) -> Waiting:
+        """What waits in the next epoch, and what is let go: at the end of all streams everything, with a
+        flush all but what waits for state that is put aside."""
         transitions = self.holdings.transitions
         wanted: Mapping[str, Sequence[tuple[int, int]]] = {}
         if not ended:
-            slow = self._buffer.waiting(self.maps, transitions.paused)
+            slow = {} if flush else self._buffer.waiting(self.maps, transitions.paused)
             wanted = self.holdings.spilling.waits(slow, manifest)
-        waiting = next_waiting(wanted, epoch, manifest)
-        if not ended:
+        waiting = next_waiting(wanted, manifest.epoch + 1, manifest)
+        if not ended and not flush:
             # Moves are as the maps have them, and what is paused does wait
             paused = waiting_of(transitions.moves.paused, waiting.holds, self.maps)
             transitions.moves.validate(self.maps, paused)
@@ -296,5 +294,5 @@ class Governor:
         """
         with self.changing:
             self._buffer.forget_slow()
-            waiting = self.holding(manifest.epoch + 1, False, manifest)
-            return bool(waiting.released or self.moving or self.holdings.spilling)
+            released = self.holding(manifest).released
+            return bool(released or self.moving or self.holdings.spilling)

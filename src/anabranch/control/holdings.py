@@ -130,7 +130,7 @@ class Holdings:
         """Remembers what was decided elsewhere: by hand, or because sites come and go."""
         for action in actions:
             self._history.keep(Decision(epoch, action, True, action.cause, origin))
-            if origin == BY_HAND:
+            if origin == BY_HAND and action.remaps:
                 self.adapted.add(action.exchange)
 
     def record(self) -> Steered:

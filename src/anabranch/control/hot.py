@@ -81,7 +81,7 @@ class HotSlots:
         return known.with_cells(sites)
 
     def take_next(self, apart: Collection[str]) -> dict[str, tuple[Scattered, ...]]:
-        """What is scattered in this epoch; nothing of these exchanges yet."""
+        """What is scattered in this epoch; nothing yet of these exchanges: slots wait or are put aside."""
         now = {
             exchange: tuple(some) for exchange, some in self._next.items() if exchange not in apart
         }

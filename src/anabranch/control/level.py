@@ -60,10 +60,11 @@ class Situation:
                 for name, one in some.items()
             },
             {name: self.memory.since(name, maps[name]) for name in some},
-            self.memory.waiting,
+            {name: self.memory.generations(name, maps[name]) for name in some},
+            self.memory.awaited,
             {name: self._among(name, {*self.staying, *self.by_hand}) for name in some},
             self.alive,
-            self.memory.room,
+            self.memory.limit,
             self.held,
         )
 

@@ -13,7 +13,7 @@ from anabranch.control.transitions import Subject
 from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import Settings
+from anabranch.settings import AUTO, Settings
 from anabranch.state.manifest import Manifest
 
 
@@ -22,23 +22,30 @@ class Memory:
 
     def __init__(self, plan: Plan, settings: Settings, sites: int, spilling: Spilling) -> None:
         self._plan, self._spilling = plan, spilling
-        limit = settings.site_memory_bytes
-        self._limit = float(limit) if isinstance(limit, int) else math.inf
+        self._told = settings.site_memory_bytes
+        self._assumed = math.inf
         self._on_disk: Mapping[str, Collection[int]] = {}
         self.resize(sites)
 
+    def assume(self, total: float) -> None:
+        """What all sites together may keep, as long as they have not told."""
+        if self._told == AUTO:
+            self._assumed = total
+            self.resize(len(self.limit))
+
     def resize(self, sites: int) -> None:
         """Goes on with another number of sites."""
-        self.room = np.full(sites, self._limit)
+        each = self._told if isinstance(self._told, int) else self._assumed / sites
+        self.limit = np.full(sites, float(each))
         """The bytes that each site may keep."""
 
     def observe(self, observed: Observed) -> None:
         """Takes in what sites have told."""
         self._on_disk = observed.spilled
-        self.room = np.full(len(self.room), self._limit)
-        for site, room in observed.memory.items():
-            if site < len(self.room):
-                self.room[site] = room
+        self.resize(len(self.limit))
+        for site, limit in observed.memory.items():
+            if site < len(self.limit):
+                self.limit[site] = limit
 
     def aside(self, exchange: str, known: PartitionMap, size: np.ndarray) -> np.ndarray:
         """The bytes of each partition, of this size, that are put aside."""
@@ -56,16 +63,20 @@ class Memory:
         """The epoch since which something of each partition is put aside."""
         return self._spilling.aside.since(exchange, known)
 
+    def generations(self, exchange: str, known: PartitionMap) -> np.ndarray:
+        """How many generations of each partition are put aside."""
+        return self._spilling.aside.generations(exchange, known)
+
     @property
-    def waiting(self) -> Collection[str]:
-        """The exchanges whose rows wait while state is put aside."""
-        return self._spilling.waiting
+    def awaited(self) -> Collection[str]:
+        """The exchanges for whose state, while it is put aside, rows or the time above them wait."""
+        return self._spilling.awaited
 
     def never_aside(self, manifest: Manifest, under_way: Collection[Subject]) -> set[Subject | str]:
         """The partitions, and exchanges as a whole, of which nothing can be put aside now."""
         records = manifest.exchanges.items()
         return {
             *under_way,
-            *(name for name, one in records if one.grid or one.scattered),
+            *(name for name, one in records if one.grid or one.scattered or one.cells),
             *(one.name for one in self._plan.exchanges.values() if one.in_step or one.in_grid),
         }

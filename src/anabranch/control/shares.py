@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from anabranch.adapt.actions import Allot, Move
 from anabranch.adapt.policies.shares import propose_shares
 from anabranch.control.holdings import Holdings
+from anabranch.control.transitions import Subject
 from anabranch.plan.plan import Plan
 from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest
@@ -36,7 +37,9 @@ def choose_shares(
             )
 
 
-def choose_returns(holdings: Holdings, sites: Sequence[int]) -> list[Move]:
+def choose_returns(
+    holdings: Holdings, sites: Sequence[int], stay: Collection[Subject]
+) -> list[Move]:
     """What moves to sites that have come, so that all of these have as much; not what must stay."""
     return [
         Move(exchange, start, "a site has come", source=was, target=site)
@@ -45,5 +48,5 @@ def choose_returns(holdings: Holdings, sites: Sequence[int]) -> list[Move]:
         for start, was, site in zip(
             known.starts, known.sites, known.respread(sites).sites, strict=True
         )
-        if was != site and not holdings.stays((exchange, start))
+        if was != site and (exchange, start) not in stay and not holdings.stays((exchange, start))
     ]

@@ -14,8 +14,9 @@ from anabranch.adapt.policies.holding import MOST_EPOCHS, choose_holds, slow_sit
 from anabranch.adapt.view import View
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import intersect
 from anabranch.settings import NONE, SHARED, Settings
-from anabranch.state.manifest import Manifest
+from anabranch.state.manifest import HeldRef, Manifest
 
 
 class SkewBuffer:
@@ -72,9 +73,11 @@ class SkewBuffer:
         self._give_up(views, waited, manifest)
         self._slow, self._warnings = set(), []
         self._rows = _by_site(manifest, maps, sites)
-        left = self._space - sum(ref.bytes for ref in manifest.held)
+        left = self._space - sum(
+            ref.bytes for ref in manifest.held if not _for_state(ref, manifest)
+        )
         if left < 0:
-            self._warnings = ["what waits exceeds skew_buffer_bytes: all of it goes on"]
+            self._warnings = ["what waits for sites exceeds skew_buffer_bytes: all of it goes on"]
             self.stopped.clear()
             return
         if self._kind == NONE:
@@ -116,6 +119,12 @@ class SkewBuffer:
             "waitingRows": sum(ref.rows for ref in manifest.held),
             "warnings": self._warnings,
         }
+
+
+def _for_state(ref: HeldRef, manifest: Manifest) -> bool:
+    """Whether rows wait for state that is put aside: that is not for this buffer to decide."""
+    aside = [(one.first, one.end) for one in manifest.reach[ref.exchange].spilled if not one.cuts]
+    return bool(intersect(sorted(ref.slots), sorted(aside)))
 
 
 def _by_site(manifest: Manifest, maps: Mapping[str, PartitionMap], sites: int) -> np.ndarray:

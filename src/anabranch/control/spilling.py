@@ -32,7 +32,14 @@ class Spilling:
         self.aside = Aside(plan, manifest)
         self.waiting = {one.name for one in plan.exchanges.values() if not one.spills}
         """The exchanges whose rows wait while state is put aside."""
-        self._aside: dict[str, list[tuple[int, int]]] = {}
+        self.awaited = self.waiting | {
+            member.exchange
+            for member in plan.subqueries.values()
+            if any(one.exchange != member.exchange for one, _ in plan.reading(member.name))
+        }
+        """Those and the ones whose results others read: their time stands still until all is given."""
+        self._asked: dict[str, list[tuple[int, int]]] = {}
+        """What goes with the next epoch."""
         self._going: dict[str, list[tuple[int, int]]] = {}
         """What goes in the epoch under way: the manifest does not tell it yet."""
         self._to_clean: dict[str, list[tuple[int, int]]] = {}
@@ -45,20 +52,21 @@ class Spilling:
 
     def spill(self, exchange: str, slots: Slots) -> None:
         """Puts the state of these slots aside."""
-        self._aside[exchange] = union(self._aside.get(exchange, []), slots)
+        self._asked[exchange] = union(self._asked.get(exchange, []), slots)
 
     def keep_aside(self, exchange: str, slots: Slots) -> None:
         """Leaves these slots aside until the user wants them back, though there may be room."""
         self.by_hand[exchange] = union(self.by_hand.get(exchange, []), slots)
 
     def clean_up(self, exchange: str, slots: Slots) -> None:
-        """Brings the generations of these slots together."""
+        """Brings the generations of these slots together; what was only asked to go stays."""
+        self._asked[exchange] = subtract(self._asked.get(exchange, []), slots)
         self._to_clean[exchange] = union(self._to_clean.get(exchange, []), slots)
         self.by_hand[exchange] = subtract(self.by_hand.get(exchange, []), slots)
 
     def settle(self, manifest: Manifest) -> None:
         """Brings together all that is put aside, for good."""
-        self.settling, self._aside = True, {}
+        self.settling, self._asked = True, {}
         for exchange, some in manifest.spilled.items():
             self.clean_up(exchange, slots_of(some))
 
@@ -66,10 +74,10 @@ class Spilling:
         """The slots of each exchange that are put aside, are to be, or come together with the next epoch."""
         return {
             name: union(
-                union(slots_of(reach.spilled), self._aside.get(name, [])), self._going.get(name, [])
+                union(slots_of(reach.spilled), self._asked.get(name, [])), self._going.get(name, [])
             )
             for name, reach in manifest.reach.items()
-            if reach.spilled or name in self._aside or name in self._going
+            if reach.spilled or name in self._asked or name in self._going
         }
 
     def describe(
@@ -84,11 +92,16 @@ class Spilling:
             for exchange, count in sorted(owing.items())
         }
 
-    def begin(self, manifest: Manifest, maps: Mapping[str, PartitionMap], room: np.ndarray) -> None:
+    def begin(
+        self, manifest: Manifest, maps: Mapping[str, PartitionMap], limit: np.ndarray,
+        resident: np.ndarray,
+    ) -> None:  # fmt: skip
         """Chooses what is cleaned up in the next epoch: of each site what it has room for, or a slot."""
         # Where hot keys have just been scattered, nothing can be put aside any more
-        self._aside = {name: some for name, some in self._aside.items() if not maps[name].cells}
-        left = np.maximum(room, LEAST_CLEANED)
+        self._asked = {name: some for name, some in self._asked.items() if not maps[name].cells}
+        # At the end what has come together stays packed, and is in nobody's way
+        free = limit if self.settling else limit - resident
+        left = np.maximum(free, LEAST_CLEANED)
         for exchange, asked in self._to_clean.items():
             spilled = slots_of(manifest.reach[exchange].spilled)
             there = intersect(asked, spilled)
@@ -100,12 +113,16 @@ class Spilling:
     def _fitting(
         self, exchange: str, asked: Slots, known: PartitionMap, left: np.ndarray
     ) -> list[tuple[int, int]]:
+        """Of the asked slots what fits, that first which has been aside for longest."""
         slots = slots_in(asked)
+        since = self.aside.since_by_slot(exchange)
+        slots = slots[slots < len(since)]
+        slots = slots[np.argsort(since[slots], kind="stable")]
         sizes = self.aside.bytes_by_slot(exchange)
         size = np.zeros(len(slots))
         size[slots < len(sizes)] = sizes[slots[slots < len(sizes)]]
         owners = known.site_of(slots)
-        taken = np.zeros(int(slots[-1]) + 1, dtype=bool)
+        taken = np.zeros(int(slots.max(initial=0)) + 1, dtype=bool)
         for site in np.unique(owners):
             own = np.flatnonzero(owners == site)
             before = np.cumsum(size[own]) - size[own]
@@ -119,13 +136,13 @@ class Spilling:
         self, wanted: Mapping[str, Slots], manifest: Manifest
     ) -> dict[str, list[tuple[int, int]]]:
         """What is to wait in the next epoch, given what is to wait anyway."""
-        apart = self.slots(manifest)
+        aside = self.slots(manifest)
         held = {
             name: subtract(slots, self._cleaning.get(name, []))
-            for name, slots in apart.items()
+            for name, slots in aside.items()
             if name in self.waiting
         }
-        flowing = {name: slots for name, slots in apart.items() if name not in self.waiting}
+        flowing = {name: slots for name, slots in aside.items() if name not in self.waiting}
         return {
             name: union(subtract(wanted.get(name, []), flowing.get(name, [])), held.get(name, []))
             for name in {*wanted, *held}
@@ -133,17 +150,25 @@ class Spilling:
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self._aside or self._to_clean or self._cleaning)
+        return any(any(some.values()) for some in (self._asked, self._to_clean, self._cleaning))
 
-    def take_next(self, manifest: Manifest, ended: bool) -> tuple[Apart, Apart]:
-        """What is put aside in the next epoch, and what is cleaned up in it; at the end, nothing more."""
-        if ended:
-            self._aside = {}
+    def starving(self, manifest: Manifest) -> bool:
+        """Whether rows wait for state that is put aside, by itself: its turn comes although no others do."""
+        return any(
+            subtract(slots_of(reach.spilled), self.by_hand.get(name, []))
+            for name, reach in manifest.reach.items()
+            if name in self.waiting and reach.behind
+        )
+
+    def take_next(self, manifest: Manifest, last: bool) -> tuple[Apart, Apart]:
+        """What is put aside in the next epoch, and what is cleaned up in it; with the last, nothing goes."""
+        if last:
+            self._asked = {}
         self._going = {}
         spilled: dict[str, tuple[Spilled, ...]] = {}
         cleaned: dict[str, tuple[Spilled, ...]] = {}
         for exchange, reach in manifest.reach.items():
-            wanted, waits = self._aside.get(exchange, []), exchange in self.waiting
+            wanted, waits = self._asked.get(exchange, []), exchange in self.waiting
             if not waits:
                 # Rows that wait have not come yet: these slots stay as they are
                 wanted = subtract(wanted, slots_of(reach.behind))
@@ -156,7 +181,7 @@ class Spilling:
                 self.aside.put(exchange, wanted, manifest)
             if done:
                 self.aside.take(exchange, slots_of(done))
-        self._aside, self._cleaning = {}, {}
+        self._asked, self._cleaning = {}, {}
         return spilled, cleaned
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import intersect
+from anabranch.routing.ranges import intersect, subtract
 from anabranch.routing.reach import Holds, Reach, slots_of, within
 from anabranch.state.manifest import HeldRef, Manifest
 
@@ -20,7 +20,7 @@ class Waiting:
     holds: Holds
     released: Holds
     held: tuple[HeldRef, ...]
-    """The rows that are let go."""
+    """The rows that are let go: those of some slots, where others go on waiting."""
 
 
 def next_waiting(
@@ -35,12 +35,16 @@ def next_waiting(
             holds[exchange] = kept
         if gone:
             released[exchange] = gone
-    held = tuple(
-        ref
-        for ref in manifest.held
-        if intersect(sorted(ref.slots), sorted(slots_of(released.get(ref.exchange, ()))))
-    )
-    return Waiting(holds, released, held)
+    free = {exchange: sorted(slots_of(some)) for exchange, some in released.items()}
+    cut = ((ref, intersect(ref.slots, free.get(ref.exchange, []))) for ref in manifest.held)
+    return Waiting(holds, released, tuple(ref.cut(slots) for ref, slots in cut if slots))
+
+
+def still_held(before: Iterable[HeldRef], let_go: Iterable[HeldRef]) -> list[HeldRef]:
+    """The rows that go on waiting when these have been let go."""
+    gone = {ref.file: ref.slots for ref in let_go}
+    left = ((ref, subtract(ref.slots, gone.get(ref.file, ()))) for ref in before)
+    return [ref.cut(slots) if ref.file in gone else ref for ref, slots in left if slots]
 
 
 def waiting_of(

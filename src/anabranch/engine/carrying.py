@@ -17,7 +17,7 @@ from anabranch.plan.exchange import Exchange
 from anabranch.plan.keeping import identified, placing, wanted
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.reach import least
+from anabranch.routing.reach import Reach, least
 from anabranch.state.manifest import (
     ExchangeRecord,
     HeldRef,
@@ -101,7 +101,10 @@ def carried(
         watermarks=_watermarks(stored, plan, evolution),
         exchanges=exchanges,
         reach={
-            name: stored.reach[_formerly(plan.exchanges[name], names, stored)[0]]
+            name: _reach(
+                plan.exchanges[name],
+                stored.reach[_formerly(plan.exchanges[name], names, stored)[0]],
+            )
             for name in exchanges
         },
         subqueries={
@@ -167,6 +170,11 @@ def _exchange(
             f"there before: {', '.join(strangers)} cannot share its exchange. Use another checkpoint folder."
         )
     return first
+
+
+def _reach(exchange: Exchange, before: Reach) -> Reach:
+    """How far an exchange has come. Where no rows wait for state any more, none of it is aside for them."""
+    return replace(before, spilled=before.owing) if exchange.spills else before
 
 
 def _streams(stored: Manifest, plan: Plan, evolution: Evolution) -> dict[str, StreamRecord]:

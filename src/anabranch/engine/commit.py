@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 
 from anabranch.control.holdings import Steered
+from anabranch.control.waiting import still_held
 from anabranch.engine.beginning import begun_with, first_manifest
 from anabranch.engine.options import RunOptions
 from anabranch.engine.orders import Orders
@@ -142,7 +143,6 @@ class Checkpoint:
             )
             for name, subquery in self.plan.subqueries.items()
         }
-        let_go = {ref.file for ref in orders.held}
         moved = {name: known is not self._maps.get(name) for name, known in orders.maps.items()}
         manifest = Manifest(
             run_id=before.run_id,
@@ -182,7 +182,7 @@ class Checkpoint:
             queries=before.queries,
             changes=before.changes,
             partitioning=before.partitioning,
-            held=[ref for ref in before.held if ref.file not in let_go]
+            held=still_held(before.held, orders.held)
             + [ref for part in report.parts() for ref in part.held],
             moving=steered.moving,
             dead_letter=self.options.dead_letter,

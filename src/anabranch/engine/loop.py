@@ -18,10 +18,11 @@ from typing import Any
 from anabranch.control.governor import Governor
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import LaneWatch, lanes_reached
+from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
 from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
 from anabranch.engine.progress import describe_epoch
-from anabranch.engine.reading import lanes_of, spread, tasks_of
+from anabranch.engine.reading import lanes_of, limits_of, spread, tasks_of
 from anabranch.engine.report import EpochReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
@@ -29,7 +30,7 @@ from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import NOBODY, Idle
 from anabranch.routing.reach import Reach
-from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, Source
+from anabranch.sources.base import Offer, ReadContext, Reader, Source
 
 
 class Loop:
@@ -54,6 +55,7 @@ class Loop:
         self._transport = transport
         self._standing = StandingOrders(plan, options.root, options.settings)
         self._lane_watch = LaneWatch(checkpoint.manifest.streams)
+        governor.memory.assume(options.settings.memory_share * free_memory())
         self._began = 0.0
 
     def open(self) -> None:
@@ -143,7 +145,7 @@ class Loop:
                 return True
             if self.options.close_at_end and not manifest.ended:
                 self._epoch({}, began, ended=True)
-            elif manifest.holds:
+            elif self.governor.holding(manifest, flush=True).released:
                 self._epoch({}, began, flush=True)
             return False
         if offers and manifest.ended:
@@ -159,17 +161,16 @@ class Loop:
         else:
             self.message = "Waiting for data to arrive"
             self.stopping.wait(self.options.settings.poll_interval_seconds)
+            if self.governor.holdings.spilling.starving(manifest):
+                self._epoch({}, began, idle=idle)
         return True
 
     def _tasks(self) -> int:
         return self.options.settings.split_tasks or self._transport.parallelism()
 
     def _poll(self) -> dict[str, Offer]:
-        settings = self.options.settings
-        limits = EpochLimits(
-            settings.max_files_per_epoch, settings.max_bytes_per_epoch,
-            settings.max_rows_per_epoch, self._tasks(),
-        )  # fmt: skip
+        room = float(self.governor.memory.limit.sum())
+        limits = limits_of(self.options.settings, room, len(self._readers), self._tasks())
         ordinal = self.checkpoint.manifest.ordinal
         offers: dict[str, Offer] = {}
         for name, reader in self._readers.items():
@@ -235,8 +236,8 @@ class Loop:
         streams, maps = self.plan.streams, self.governor.maps
         lanes = lanes_of(streams, manifest.streams, maps, pieces)
         self.governor.begin(manifest)
-        waiting = self.governor.holding(epoch, ended or flush, manifest)
-        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended)
+        waiting = self.governor.holding(manifest, ended, flush)
+        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended or flush)
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             standing=self._standing,
@@ -265,13 +266,13 @@ class Loop:
             pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
             grids=self.governor.grids,
-            hot=self.governor.condensed(epoch),
+            hot=self.governor.holdings.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=self.governor.scattering({*waiting.holds, *spilled}),
+            scattering=self.governor.holdings.hot.take_next({*waiting.holds, *spilled}),
             released=waiting.released,
             held=waiting.held,
             reach={

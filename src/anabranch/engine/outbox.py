@@ -159,7 +159,7 @@ class Outbox:
         waits = within(slot_of_locator(frame.rows[LOCATOR].to_numpy()), slots_of(holds))
         if waits.any():
             rows = frame.wide().filter(pl.Series(waits))
-            self.held.append(hold_back(self.orders, exchange, inlet, rows, slots_of(holds)))
+            self.held.append(hold_back(self.orders, exchange, inlet, rows, holds))
         return Frame(frame.rows.filter(pl.Series(~waits)), frame.narrowed)
 
     def let_go(self, held: Sequence[HeldRef]) -> None:

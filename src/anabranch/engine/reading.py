@@ -1,4 +1,4 @@
-"""Which split task reads which pieces of an epoch's input."""
+"""How much an epoch reads, and which split task reads which pieces of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,22 @@ from types import MappingProxyType
 from anabranch.plan.plan import StreamPlan
 from anabranch.routing.lanes import place_lanes
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.sources.base import Piece
+from anabranch.settings import Settings
+from anabranch.sources.base import EpochLimits, Piece
 from anabranch.state.manifest import StreamRecord
+
+EPOCH_SHARE, LEAST_EPOCH = 1 / 8, 1024 * 1024
+"""How much of what sites may keep an epoch reads, as files have it: on their way rows are several times as
+large, and several times there. So many bytes may always come."""
+
+
+def limits_of(settings: Settings, room: float, streams: int, tasks: int) -> EpochLimits:
+    """How much an epoch takes of each stream, where sites may keep so many bytes together."""
+    fitting = max(LEAST_EPOCH, EPOCH_SHARE * room / max(1, streams))
+    return EpochLimits(
+        settings.max_files_per_epoch, int(min(settings.max_bytes_per_epoch, fitting)),
+        settings.max_rows_per_epoch, tasks,
+    )  # fmt: skip
 
 
 def spread(

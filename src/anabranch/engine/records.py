@@ -17,7 +17,7 @@ from anabranch.plan.keeping import identified
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.reach import Reach, least, slots_of
+from anabranch.routing.reach import Reach, slots_of
 from anabranch.sources.base import Offer
 from anabranch.state.manifest import ExchangeRecord, StreamRecord, SubqueryRecord
 from anabranch.state.segment import NEVER
@@ -85,13 +85,12 @@ def shelf_change(
 ) -> ShelfChange:  # fmt: skip
     """What the epoch does to the state of a subquery."""
     done = report.of_subquery(subquery.name)
-    # What is put aside is spared; what waits holds up all
-    flowing = [reach.watermark, *(hold.watermark for hold in reach.behind)]
     return before.shelf.change(
         [ref for part in done for ref in part.segments],
         [masked for part in done for masked in part.masked],
-        NEVER if orders.ended else least([*map(subquery.watermark, flowing)]),
-        slots_of(reach.owing),
+        NEVER if orders.ended else subquery.watermark(reach.watermark),
+        # Where rows wait, or results are owed, time has not passed
+        sorted(slots_of([*reach.behind, *reach.owing])),
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -19,6 +18,7 @@ from anabranch.engine.counting import Made, added
 from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.remembering import parts_of, plain_again, put_aside, remember
 from anabranch.engine.report import (
     EpochReport,
     Fault,
@@ -26,7 +26,6 @@ from anabranch.engine.report import (
     SplitReport,
     SubqueryReport,
     Word,
-    masked_as_plain,
 )
 from anabranch.engine.sharing import Copies
 from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
@@ -35,11 +34,8 @@ from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
 from anabranch.routing.locator import slot_of_locator
-from anabranch.routing.ranges import intersect
-from anabranch.routing.reach import Reach, SlotFlow, slots_of, within
-from anabranch.state.group import SiteState
-from anabranch.state.packing import bring_back, put_away
-from anabranch.state.segment import LOCATOR, Ranges, SegmentRef
+from anabranch.routing.reach import Reach, SlotFlow, within
+from anabranch.state.segment import LOCATOR, Ranges
 
 
 def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
@@ -155,24 +151,24 @@ def _advance(
     flows = list(_flowing(orders, subquery.exchange, site, reach[subquery.exchange].watermark))
     for number, flow in enumerate(flows):
         own = frames if len(flows) == 1 else [_cut(frame, flow.slots) for frame in frames]
-        near = orders.shelves[subquery.name].within(flow.slots)
-        state = SiteState(
-            orders.place, near, flow.slots, orders.epoch, orders.piece_bytes, flow.newest
-        )
-        state.refs = [ref for ref in near if state.wanted(ref)]
         moment = Moment(subquery.watermark(flow.before), subquery.watermark(flow.after))
+        still = moment.before == moment.after and not any(own) and not flow.cuts
+        if still and subquery.exchange not in orders.scattering:
+            continue  # neither rows nor time have come
         results = SentResults(orders, subquery, f"site-{site:04d}-{number}", report, outbox, made)
-        if flow.cuts:
-            results.add(subquery.operator.owed(state, flow.cuts))
-        state.refs = _brought_back(orders, subquery, site, state, done)
-        results.add(subquery.operator.advance(own, state, moment))
-        done.groups += state.groups
-        done.compared += state.compared
-        done.warnings += state.warnings
-        if not orders.ended:
-            # At the end of all streams there is nothing left to remember for
-            _remember(orders, subquery, site, state, moment, done)
-    _put_aside(orders, subquery, site, done)
+        for part in parts_of(orders, subquery, flow):
+            mine = own if part.owned == flow.slots else [_cut(frame, part.owned) for frame in own]
+            if flow.cuts:
+                results.add(subquery.operator.owed(part, flow.cuts))
+            results.add(subquery.operator.advance(mine, part, moment))
+            done.groups += part.groups
+            done.compared += part.compared
+            done.warnings += part.warnings
+            if not orders.ended:
+                # At the end of all streams there is nothing left to remember for
+                plain_again(orders, subquery, site, part, moment, done)
+                remember(orders, subquery, site, part, moment, done)
+    put_aside(orders, subquery, site, done)
     if orders.faults is not None:
         orders.faults.worked(site, done.rows_in, time.perf_counter() - began)
     done.seconds = time.perf_counter() - began
@@ -227,67 +223,3 @@ class SentResults:
             self.outbox.route(name, results)
             part = f"{self.part}-{self.count:04d}"
             write_results(self.orders, name, results, part, self.report)
-
-
-def _brought_back(
-    orders: Orders, subquery: Subquery, site: int, state: SiteState, done: SubqueryReport
-) -> list[SegmentRef]:
-    """The state of slots that come together again, plain; it is on the disk as that from now on."""
-    if orders.ended or orders.settling or not any(ref.packed for ref in state.refs):
-        return list(state.refs)
-    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
-    written, masked = bring_back(state, subquery.operator.tables, name, fsync)
-    done.segments += written
-    done.masked += masked_as_plain(masked)
-    return [*(ref for ref in state.refs if not ref.packed), *written]
-
-
-def _put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryReport) -> None:
-    """Packs the state that is put aside in this epoch."""
-    going = [one for one in orders.reach[subquery.exchange].spilled if one.goes_in(orders.epoch)]
-    slots = intersect(orders.maps[subquery.exchange].owned_by(site), slots_of(going))
-    if not slots or not subquery.stateful:
-        return
-    state = SiteState(
-        orders.place, orders.shelves[subquery.name].within(slots), slots, orders.epoch,
-        orders.piece_bytes,
-    )  # fmt: skip
-    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
-    written, masked = put_away(state, subquery.operator.tables, name, fsync)
-    done.segments += written
-    done.masked += masked_as_plain(masked)
-
-
-def _remember(
-    orders: Orders, subquery: Subquery, site: int, state: SiteState, moment: Moment,
-    done: SubqueryReport,
-) -> None:  # fmt: skip
-    """Writes what the operator remembers, and merges what has become many."""
-    settings, operator = orders.settings, subquery.operator
-    name = _namer(orders, subquery.name, site)
-    scattering = [
-        one
-        for one in orders.scattering.get(subquery.exchange, ())
-        if intersect(state.owned, [(one.slot, one.slot + 1)])
-    ]
-    for one in scattering:
-        for table in operator.tables:
-            if table.input is not None:
-                state.scatter(table, one)
-    done.segments += state.write(name, operator.span, settings.fsync)
-    done.masked += masked_as_plain(state.expired)
-    if scattering or orders.settling:
-        return  # what was scattered must not be merged as it was; at the end it does not pay any more
-    budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
-    merged, masked = state.compact(
-        operator.tables, moment.after, operator.span, settings.compaction_fan, budget, name,
-        settings.fsync,
-    )  # fmt: skip
-    done.segments += merged
-    done.masked += masked_as_plain(masked)
-
-
-def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:
-    # Unique for every try, so that a task Spark believes lost cannot spoil the file of its successor
-    token = uuid.uuid4().hex[:12]
-    return lambda table: f"state/{subquery}/{orders.epoch:012d}-{site:04d}-{table}-{token}.arrow"

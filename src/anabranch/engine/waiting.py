@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from anabranch.engine.orders import Orders
 from anabranch.errors import StateError
 from anabranch.routing.frame import Inlet, to_table
+from anabranch.routing.locator import slot_of_locator
+from anabranch.routing.reach import Hold, within
+from anabranch.routing.sorting import distinct
 from anabranch.state.checksum import Damaged
 from anabranch.state.manifest import HeldRef
-from anabranch.state.segment import Ranges, open_arrow, write_arrow
+from anabranch.state.segment import LOCATOR, open_arrow, write_arrow
 
 
 def hold_back(
-    orders: Orders, exchange: str, inlet: Inlet, rows: pl.DataFrame, slots: Ranges
+    orders: Orders, exchange: str, inlet: Inlet, rows: pl.DataFrame, holds: Sequence[Hold]
 ) -> HeldRef:
     """Writes rows in their order; they count once the manifest names the file."""
+    firsts = np.asarray([hold.first for hold in holds])
+    waiting = np.searchsorted(firsts, slot_of_locator(rows[LOCATOR].to_numpy()), "right") - 1
+    slots = [(holds[at].first, holds[at].end) for at in distinct(waiting).tolist()]
     subquery, input = inlet
     file = f"state/{subquery}/{orders.epoch:012d}-held-{input}-{uuid.uuid4().hex[:12]}.arrow"
     table = to_table(rows)
@@ -36,7 +44,7 @@ def hold_back(
 
 
 def read_held(orders: Orders, ref: HeldRef) -> pl.DataFrame:
-    """The rows of a file, as they were written."""
+    """The rows of these slots in a file, in the order in which they were written."""
     try:
         found = pl.from_arrow(open_arrow(orders.place, ref.file, ref.checksum).read_all())
     except (OSError, pa.ArrowException, Damaged) as error:
@@ -45,4 +53,5 @@ def read_held(orders: Orders, ref: HeldRef) -> pl.DataFrame:
             "checkpoint folder changed by hand? Restore it or start with a new one."
         ) from error
     assert isinstance(found, pl.DataFrame)
-    return found
+    wanted = within(slot_of_locator(found[LOCATOR].to_numpy()), ref.slots)
+    return found if wanted.all() else found.filter(pl.Series(wanted))

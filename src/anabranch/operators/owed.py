@@ -1,7 +1,7 @@
 """What rows of different generations owe each other: combinations of a join with rows of more than one (S4).
 
-Few slots at a time are looked at, with all their generations at once. Where a single slot has more than
-fits, because of a hot key, blocks of rows take the place of slots, in all choices of one of each input.
+Few slots are looked at at a time, a piece, with all their generations at once. Where a single slot has more
+than fits, because of a hot key, blocks of rows take the place of slots, in all choices of one of each input.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ if TYPE_CHECKING:
 _GENERATION = "__generation"
 
 
-def owed_by(join: SymmetricJoin, state: SiteState, cuts: Sequence[int]) -> Iterator[pl.DataFrame]:
+def owed_by(join: SymmetricJoin, piece: SiteState, cuts: Sequence[int]) -> Iterator[pl.DataFrame]:
     """The results of a join that were not given while generations of its state were put aside."""
-    yield from gathered(_owed_by(join, state, cuts), CHUNK)
+    yield from gathered(_owed_by(join, piece, cuts), CHUNK)
 
 
-def _owed_by(join: SymmetricJoin, state: SiteState, cuts: Sequence[int]) -> Iterator[pl.DataFrame]:
-    nothing = replace(state, refs=[])
-    for piece in state.in_pieces():
-        choices = _choices(join, piece, cuts, []) if piece.oversized else [_all(join, piece, cuts)]
-        for rows in choices:
-            meeting = meet(join.sides(rows), nothing, None, join.node.bounds)
-            if meeting is not None:
-                yield from join.joined(meeting, _of_several_generations(meeting))
-                state.compared += meeting.pairs
+def _owed_by(join: SymmetricJoin, piece: SiteState, cuts: Sequence[int]) -> Iterator[pl.DataFrame]:
+    nothing = replace(piece, refs=[])
+    choices = _choices(join, piece, cuts, []) if piece.oversized else [_all(join, piece, cuts)]
+    for rows in choices:
+        meeting = meet(join.sides(rows), nothing, None, join.node.bounds)
+        if meeting is not None:
+            yield from join.joined(meeting, _of_several_generations(meeting))
+            piece.compared += meeting.pairs
 
 
 def _all(join: SymmetricJoin, piece: SiteState, cuts: Sequence[int]) -> list[pl.DataFrame | None]:

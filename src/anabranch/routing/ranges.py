@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+MANY = 24
+"""Ranges from which on they are not looked at one by one."""
+
 
 def expand(start: np.ndarray, length: np.ndarray) -> np.ndarray:
     """The concatenation of the ranges [start, start + length)."""
@@ -25,10 +28,24 @@ def ranges_where(chosen: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[0::2], edges[1::2], strict=True))
 
 
+def ranges_of(positions: np.ndarray) -> list[tuple[int, int]]:
+    """Sorted positions as [first, end) ranges.
+
+    >>> ranges_of(np.array([1, 2, 4]))
+    [(1, 3), (4, 5)]
+    """
+    gaps = np.flatnonzero(np.diff(positions) != 1)
+    firsts = positions[np.concatenate(([0], gaps + 1))] if len(positions) else positions
+    lasts = positions[np.concatenate((gaps, [len(positions) - 1]))] if len(positions) else positions
+    return list(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True))
+
+
 def intersect(
     left: Sequence[tuple[int, int]], right: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
     """What is in both of two sorted lists of ranges."""
+    if len(left) + len(right) > MANY:
+        return _intersect_many(np.asarray(left), np.asarray(right)) if left and right else []
     result = []
     at = other = 0
     while at < len(left) and other < len(right):
@@ -40,6 +57,16 @@ def intersect(
         else:
             other += 1
     return result
+
+
+def _intersect_many(left: np.ndarray, right: np.ndarray) -> list[tuple[int, int]]:
+    (a, b), (c, d) = left.T, right.T
+    # Each meets those from the first that ends behind its beginning to the last that begins before its end
+    first = np.searchsorted(d, a, "right")
+    count = np.maximum(np.searchsorted(c, b, "left") - first, 0)
+    mine, other = np.repeat(np.arange(len(a)), count), expand(first, count)
+    begins, ends = np.maximum(a[mine], c[other]), np.minimum(b[mine], d[other])
+    return list(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 def union(

@@ -119,7 +119,10 @@ class Reach(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 yield SlotFlow(slots, watermark, after, cuts=cuts)
         slots = intersect(owned, slots_of(self.owing))
         if slots:
-            newest = tuple((one.cuts[-1], (one.first, one.end)) for one in self.owing)
+            # Each of these lies in one of the ranges that owe
+            firsts = [one.first for one in self.owing]
+            last = (self.owing[bisect_right(firsts, first) - 1].cuts[-1] for first, _ in slots)
+            newest = tuple(zip(last, slots, strict=True))
             yield SlotFlow(slots, least([one.watermark for one in self.owing]), None, newest)
 
     def renewed(

@@ -120,7 +120,8 @@ class StateModel:
                 exchange=zero.astype(int), start=np.arange(count), slots=zero.astype(int) + 1,
                 site=self.site, rows_in=self.rate, rows_out=self.results, work=zero,
                 bytes=resident + aside, aside=aside, last_use=zero, spills=zero == 0, closing=zero > 0,
-                since=zero, waits=zero > 0, fixed=aside > 0, peak=zero, peak_at=zero.astype(int),
+                since=zero, generations=zero, awaited=zero > 0, fixed=aside > 0, peak=zero,
+                peak_at=zero.astype(int),
             ),
         )  # fmt: skip
 

@@ -24,7 +24,7 @@ class Delta(
     format_version: int = FORMAT_VERSION
     state: Manifest
     """Itself, but with empty shelves, without what stays for a whole run, with only those exchanges and lanes
-    that have changed and only those rows that have begun to wait."""
+    that have changed and only files of rows that have begun to wait, or of which some have gone on."""
     shelves: dict[str, ShelfChange]
     """What becomes of the shelves."""
     let_go: list[str]
@@ -43,8 +43,7 @@ def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange
     """
     if any(_forgets_lanes(before.streams[name], one) for name, one in after.streams.items()):
         return None
-    waiting = {ref.file for ref in before.held}
-    still = {ref.file for ref in after.held}
+    waiting = {ref.file: ref for ref in before.held}
     exchanges = {
         name: record
         for name, record in after.exchanges.items()
@@ -61,10 +60,10 @@ def difference(before: Manifest, after: Manifest, shelves: dict[str, ShelfChange
     return Delta(
         state=replace(
             after, identity={}, queries={}, streams=streams, exchanges=exchanges, subqueries=subqueries,
-            held=[ref for ref in after.held if ref.file not in waiting],
+            held=[ref for ref in after.held if waiting.get(ref.file) != ref],
         ),
         shelves={name: change for name, change in shelves.items() if change},
-        let_go=sorted(waiting - still),
+        let_go=sorted(waiting.keys() - {ref.file for ref in after.held}),
     )  # fmt: skip
 
 
@@ -84,6 +83,7 @@ def _forgets_lanes(before: StreamRecord, after: StreamRecord) -> bool:
 def applied(before: Manifest, delta: Delta) -> Manifest:
     """The manifest that differs so from the one before it."""
     state, gone = delta.state, {*delta.let_go}
+    held = {ref.file: ref for ref in (*before.held, *state.held)}
     nothing = ShelfChange([], [])
     return replace(
         state,
@@ -110,7 +110,7 @@ def applied(before: Manifest, delta: Delta) -> Manifest:
             )
             for name, record in state.subqueries.items()
         },
-        held=[ref for ref in before.held if ref.file not in gone] + state.held,
+        held=[ref for file, ref in held.items() if file not in gone],
     )
 
 

@@ -13,22 +13,25 @@ import numpy as np
 import polars as pl
 
 from anabranch.routing.grid import Scattered
-from anabranch.routing.ranges import intersect, ranges_where, subtract
+from anabranch.routing.ranges import intersect, ranges_of, subtract
+from anabranch.routing.reach import within
 from anabranch.routing.sorting import distinct
 from anabranch.state.place import Place
 from anabranch.state.scattering import scatter
 from anabranch.state.segment import (
     DUE,
+    LOCATOR,
+    Part,
     Ranges,
     SegmentRef,
-    Unpacked,
-    found_in_segment,
-    probe_segment,
-    read_segment,
+    found_in_slots,
+    open_segment,
+    probe_slots,
+    read_slots,
     slots_in,
     write_segments,
 )
-from anabranch.state.shelf import Shelf
+from anabranch.state.shelf import Key, Shelf
 from anabranch.state.stretch import Stretches
 from anabranch.state.table import StateTable
 
@@ -65,8 +68,10 @@ class SiteState:
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
-    unpacked: Unpacked | None = None
-    """Packed segments that were looked into, where that is done again and again."""
+    opened: dict[Key, pl.DataFrame] = field(default_factory=dict)
+    """Segments that were looked into."""
+    unpacks: bool = False
+    """Whether those that are packed are kept, too, once they are unpacked: it is little that is looked at."""
     oversized: bool = False
     """Whether this is one slot that has much more than a piece should have."""
     compared: int = 0
@@ -77,27 +82,45 @@ class SiteState:
     """The first epoch in which rows came that are among the new ones of a table, if not this one."""
     cells: Ranges = field(default_factory=list)
     """Slots that are not of this site, into which it has scattered rows of its own."""
+    _wanted: dict[Key, Ranges] = field(default_factory=dict, init=False)
 
     def wanted(self, ref: SegmentRef) -> Ranges:
         """The slots of a segment that take part."""
-        aside = [slots for epoch, slots in self.newest if ref.born[1] <= epoch]
-        return subtract(intersect(ref.live, self.owned), aside)
+        known = self._wanted.get((ref.file, ref.batch))
+        if known is None:
+            known = intersect(ref.live, self.owned)
+            aside = [slots for epoch, slots in self.newest if ref.born[1] <= epoch]
+            known = subtract(known, aside) if aside else known
+            self._wanted[ref.file, ref.batch] = known
+        return known
 
     def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
         pairs = ((ref, self.wanted(ref)) for ref in self.refs if ref.table == table)
         return [(ref, wanted) for ref, wanted in pairs if wanted]
 
-    def _read(self, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
-        return read_segment(self.place, ref, wanted, self.unpacked)
+    def _open(self, ref: SegmentRef) -> pl.DataFrame:
+        key = ref.file, ref.batch
+        found = self.opened.get(key)
+        if found is None:
+            found = open_segment(self.place, ref)
+            if self.unpacks or not ref.packed:
+                self.opened[key] = found
+        return found
+
+    def read(self, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
+        """The rows of these slots of a segment, in a frame or several."""
+        return read_slots(self._open(ref), wanted)
 
     def due(self, table: str, after: int | None, upto: int) -> list[pl.DataFrame]:
         """The rows whose due time lies in (after, upto]."""
-        found = []
+        found: list[pl.DataFrame] = []
+        if after is not None and after >= upto:
+            return found
         for ref, wanted in self._mine(table):
             if ref.min_due > upto or (after is not None and ref.max_due <= after):
                 continue
             whole = ref.max_due <= upto and (after is None or ref.min_due > after)
-            for frame in self._read(ref, wanted):
+            for frame in self.read(ref, wanted):
                 kept = frame if whole else frame.filter(_between(after, upto))
                 if kept.height:
                     found.append(kept)
@@ -111,7 +134,7 @@ class SiteState:
         for ref, wanted in self._mine(table):
             if after is not None and ref.max_due <= after:
                 continue
-            rows = probe_segment(self.place, ref, wanted, asked, self.unpacked)
+            rows = probe_slots(self._open(ref), wanted, asked)
             if rows is not None and after is not None and ref.min_due <= after:
                 rows = rows.filter(pl.col(DUE) > after)
             if rows is not None and rows.height:
@@ -123,41 +146,60 @@ class SiteState:
         found = []
         for ref, wanted in self._mine(table):
             cut = intersect(wanted, [(slot, slot + 1)])
-            found += self._read(ref, cut) if cut else []
+            found += self.read(ref, cut) if cut else []
         return found
 
     def frames(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
         """All rows, a frame or several for each segment, with the last epoch in which rows of it came."""
         for ref, wanted in self._mine(table):
-            for frame in self._read(ref, wanted):
+            for frame in self.read(ref, wanted):
                 yield ref.born[1], frame
+
+    def part(self, owned: Ranges) -> SiteState:
+        """The same state of these slots alone, with what comes new kept apart."""
+        return SiteState(
+            self.place,
+            self.refs,
+            owned,
+            self.epoch,
+            self.piece_bytes,
+            self.newest,
+            opened=self.opened,
+        )
 
     def in_pieces(self) -> Iterator[SiteState]:
         """The same state, few slots at a time: of about as many bytes as a piece has, or a single slot."""
         owned = slots_in(self.owned)
-        known = Shelf(self.refs).bytes_by_slot
-        by_slot = np.zeros(len(owned))
-        by_slot[owned < len(known)] = known[owned[owned < len(known)]]
+        by_slot = self._bytes_of(owned)
         begun = 0
         while begun < len(owned):
             sums = np.cumsum(by_slot[begun:])
             count = max(1, int(np.searchsorted(sums, self.piece_bytes, "right")))
-            piece = owned[begun : begun + count]
-            mine = np.zeros(int(piece[-1]) + 1, dtype=bool)
-            mine[piece] = True
+            piece = ranges_of(owned[begun : begun + count])
             oversized = bool(by_slot[begun : begun + count].sum() > OVERSIZED * self.piece_bytes)
             # A slot that is too large is read block by block, and nothing of it kept
-            unpacked: Unpacked | None = None if oversized else {}
-            yield replace(
-                self, owned=ranges_where(mine), compared=0, oversized=oversized, unpacked=unpacked
-            )
+            yield replace(self.part(piece), oversized=oversized, opened={}, unpacks=not oversized)
             begun += count
+
+    def _bytes_of(self, slots: np.ndarray) -> np.ndarray:
+        """The bytes of each of these sorted slots: exactly, but for what is packed, in small parts."""
+        found = np.zeros(len(slots))
+        packed = Shelf(ref for ref in self.refs if ref.packed).bytes_by_slot
+        known = slots < len(packed)
+        found[known] = packed[slots[known]]
+        edges = np.stack([slots, slots + 1]).astype(np.uint64) << np.uint64(48)
+        for ref in self.refs:
+            if not ref.packed:
+                mine = within(slots, self.wanted(ref))
+                first, end = np.searchsorted(self._open(ref)[LOCATOR].to_numpy(), edges[:, mine])
+                found[mine] += (end - first) * (ref.bytes / max(1, ref.rows))
+        return found
 
     def blocks(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
         """The same, so many rows at a time that they are not much more than a piece."""
         for ref, wanted in self._mine(table):
             rows = max(1, self.piece_bytes * ref.rows // max(1, ref.bytes))
-            for frame in self._read(ref, wanted):
+            for frame in self.read(ref, wanted):
                 for block in frame.iter_slices(rows):
                     yield ref.born[1], block
 
@@ -165,7 +207,7 @@ class SiteState:
         """Whether there are rows with each of these sorted locators."""
         found = np.zeros(len(locators), dtype=bool)
         for ref, wanted in self._mine(table):
-            found |= found_in_segment(self.place, ref, wanted, locators, self.unpacked)
+            found |= found_in_slots(self._open(ref), wanted, locators)
         return found
 
     def append(self, table: str, rows: pl.DataFrame) -> None:
@@ -183,10 +225,10 @@ class SiteState:
         """Writes what was appended as segments, one per class of due times."""
         refs = []
         for table, frames in self.new.items():
-            parts = [(0, part) for frame in frames for part in _by_class(frame, span)]
             live = sorted([*self.owned, *subtract(self.cells, self.owned)])
+            parts = [Part(0, rows, live) for frame in frames for rows in _by_class(frame, span)]
             born = self.since.get(table, self.epoch), self.epoch
-            refs += write_segments(self.place, name(table), table, parts, live, born, fsync)
+            refs += write_segments(self.place, name(table), table, parts, born, fsync)
         return refs
 
     def scatter(self, declared: StateTable, scattered: Scattered) -> None:
@@ -207,46 +249,6 @@ class SiteState:
         cells = (scattered.first, scattered.first + sum(scattered.bands))
         self.cells = sorted({*self.cells, cells})
 
-    def compact(
-        self, tables: Sequence[StateTable], after: int | None, span: int, fan: int, budget: int,
-        name: Callable[[str], str], fsync: bool,
-    ) -> tuple[list[SegmentRef], list[Masked]]:  # fmt: skip
-        """Merges slices where `fan` segments of one tier overlap, at most `budget` rows per tier."""
-        merges = {table.name: table.merge for table in tables}
-        written: list[SegmentRef] = []
-        masked: list[Masked] = []
-        left: dict[int, int] = {}
-        groups: dict[tuple[str, int, int], list[tuple[SegmentRef, Ranges]]] = {}
-        for ref in self.refs:
-            wanted = self.wanted(ref)
-            if wanted and (after is None or ref.max_due > after):
-                key = (ref.table, ref.max_due // span, ref.tier)
-                groups.setdefault(key, []).append((ref, wanted))
-        for (table, _, tier), members in groups.items():
-            chosen, rewritten = _crowded(members, fan, left.get(tier, max(1, budget)))
-            if not chosen:
-                continue
-            left[tier] = left.get(tier, max(1, budget)) - rewritten
-            frames = []
-            births: list[int] = []
-            for ref, wanted in members:
-                cut = intersect(wanted, chosen)
-                if cut:
-                    frames += self._read(ref, cut)
-                    masked.append(Masked(ref.file, ref.batch, tuple(cut)))
-                    births += ref.born
-            names = frames[0].columns if frames else []
-            rows = pl.concat([frame.select(names) for frame in frames]) if frames else None
-            if rows is not None and after is not None:
-                rows = rows.filter(pl.col(DUE) > after)
-            if rows is not None and rows.height:
-                merged = [(tier + 1, merges[table](rows))]
-                file = name(f"{table}-merged-{len(written)}")
-                born = min(births), max(births)
-                # Only the chosen slots: what a segment claims decides what is merged next
-                written += write_segments(self.place, file, table, merged, chosen, born, fsync)
-        return written, masked
-
 
 def _between(after: int | None, upto: int) -> pl.Expr:
     upper = pl.col(DUE) <= upto
@@ -264,26 +266,3 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
         # Very many open windows: neighbouring ones share a segment
         classes = (classes - low) * MAX_CLASSES // (high - low + 1)
     return [rows.filter(pl.Series(classes == number)) for number in distinct(classes).tolist()]
-
-
-def _crowded(members: list[tuple[SegmentRef, Ranges]], fan: int, budget: int) -> tuple[Ranges, int]:
-    """The slots that at least `fan` segments cover, lowest first, up to about `budget` rows.
-
-    Also how many rows these are. Of any budget that is left, at least one slot is taken.
-    """
-    if len(members) < fan or budget <= 0:
-        return [], 0
-    end = max(last for _, wanted in members for _, last in wanted)
-    covers = np.zeros(end, dtype=np.int64)
-    rows = np.zeros(end)
-    for ref, wanted in members:
-        density = ref.rows / max(1, sum(last - first for first, last in ref.live))
-        for first, last in wanted:
-            covers[first:last] += 1
-            rows[first:last] += density
-    chosen = covers >= fan
-    if not chosen.any():
-        return [], 0
-    rows[~chosen] = 0
-    chosen &= np.cumsum(rows) <= max(budget, rows[np.argmax(chosen)])
-    return ranges_where(chosen), int(rows[chosen].sum())

@@ -6,6 +6,7 @@ segments, the staged results and the counts. JSON, so that a person can read it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -71,8 +72,14 @@ class HeldRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     rows: int
     bytes: int
     slots: tuple[tuple[int, int], ...]
-    """The ranges in which they lie."""
+    """The ranges, in order, whose rows still wait; others in the file have gone on."""
     checksum: int
+
+    def cut(self, slots: Sequence[tuple[int, int]]) -> HeldRef:
+        """The rows of some of its slots; how many these are is taken from how many slots there are."""
+        share = sum(end - first for first, end in slots) / sum(e - f for f, e in self.slots)
+        rows, size = (max(1, round(share * value)) for value in (self.rows, self.bytes))
+        return msgspec.structs.replace(self, slots=tuple(slots), rows=rows, bytes=size)
 
 
 class ExchangeRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

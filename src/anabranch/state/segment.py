@@ -9,7 +9,7 @@ count: moving a partition or merging a slice away changes only the reference, ne
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import StateError
-from anabranch.routing.frame import NEWEST
+from anabranch.routing.frame import to_table
 from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import changes, sort_locators
@@ -59,13 +59,21 @@ class SegmentRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Whether it is compressed, to be put aside: to look into it, all of it has to be unpacked."""
 
 
+class Part(NamedTuple):
+    """What becomes one segment: sorted rows, at least one, and the slots that they stand for."""
+
+    tier: int
+    rows: pl.DataFrame
+    live: Ranges
+
+
 def write_segments(
-    place: Place, file: str, table: str, parts: Sequence[tuple[int, pl.DataFrame]], live: Ranges,
-    born: tuple[int, int], fsync: bool, packed: bool = False,
+    place: Place, file: str, table: str, parts: Sequence[Part], born: tuple[int, int], fsync: bool,
+    packed: bool = False,
 ) -> list[SegmentRef]:  # fmt: skip
-    """Writes sorted frames as the segments of one file; the references are not durable yet."""
+    """Writes the segments of one file; the references are not durable yet."""
     try:
-        tables = [frame.to_arrow(compat_level=NEWEST).combine_chunks() for _, frame in parts]
+        tables = [to_table(part.rows).combine_chunks() for part in parts]
         total = write_arrow(place, file, tables[0].schema, tables, fsync, packed)
     except OSError as error:
         raise StateError(
@@ -74,11 +82,12 @@ def write_segments(
         ) from error
     return [
         SegmentRef(
-            file=file, batch=number, table=table, tier=tier, rows=frame.height, bytes=arrow.nbytes,
-            min_due=_int(frame[DUE].min()), max_due=_int(frame[DUE].max()), live=tuple(live),
-            along=_steps(frame[LOCATOR].to_numpy(), live), born=born, checksum=total, packed=packed,
+            file=file, batch=number, table=table, tier=part.tier, rows=part.rows.height,
+            bytes=arrow.nbytes, min_due=_int(part.rows[DUE].min()), max_due=_int(part.rows[DUE].max()),
+            live=tuple(part.live), along=_steps(part.rows[LOCATOR].to_numpy(), part.live), born=born,
+            checksum=total, packed=packed,
         )
-        for number, ((tier, frame), arrow) in enumerate(zip(parts, tables, strict=True))
+        for number, (part, arrow) in enumerate(zip(parts, tables, strict=True))
     ]  # fmt: skip
 
 
@@ -133,31 +142,8 @@ def open_arrow(place: Place, file: str, expected: int) -> pa.RecordBatchFileRead
     return pa.ipc.open_file(pa.memory_map(str(path)))
 
 
-Unpacked: TypeAlias = dict[tuple[str, int], pl.DataFrame]
-"""Packed segments that have been unpacked, for as long as whoever has it looks into them again."""
-
-
-def read_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, unpacked: Unpacked | None = None
-) -> list[pl.DataFrame]:
-    """The rows of these slots, as slices of the memory-mapped file if they are few, sorted by locator."""
-    frame = _whole(place, ref, unpacked)
-    cut = row_ranges(frame[LOCATOR].to_numpy(), wanted)
-    if len(cut) > SLICES:
-        return [frame[_in_slots(frame[LOCATOR].to_numpy(), wanted)]]
-    return [frame.slice(start, end - start) for start, end in cut]
-
-
-def _whole(place: Place, ref: SegmentRef, unpacked: Unpacked | None) -> pl.DataFrame:
-    if not ref.packed or unpacked is None:
-        return _open(place, ref)
-    key = ref.file, ref.batch
-    if key not in unpacked:
-        unpacked[key] = _open(place, ref)
-    return unpacked[key]
-
-
-def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
+def open_segment(place: Place, ref: SegmentRef) -> pl.DataFrame:
+    """All rows of a segment: mapped, or unpacked if it is packed."""
     try:
         batch = open_arrow(place, ref.file, ref.checksum).get_batch(ref.batch)
     except (OSError, pa.ArrowException, Damaged) as error:
@@ -170,32 +156,37 @@ def _open(place: Place, ref: SegmentRef) -> pl.DataFrame:
     return frame
 
 
-def probe_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, asked: np.ndarray | Stretches,
-    unpacked: Unpacked | None = None,
-) -> pl.DataFrame | None:  # fmt: skip
+def read_slots(segment: pl.DataFrame, wanted: Ranges) -> list[pl.DataFrame]:
+    """The rows of these slots, sorted by locator, as slices of the segment if they are few."""
+    locators = segment[LOCATOR].to_numpy()
+    cut = row_ranges(locators, wanted)
+    if len(cut) > SLICES:
+        return [segment[_in_slots(locators, wanted)]]
+    return [segment.slice(start, end - start) for start, end in cut]
+
+
+def probe_slots(
+    segment: pl.DataFrame, wanted: Ranges, asked: np.ndarray | Stretches
+) -> pl.DataFrame | None:
     """The rows of these slots that have one of the sorted, distinct locators, or are in the stretches."""
-    frame = _whole(place, ref, unpacked)
-    column = frame[LOCATOR].to_numpy()
+    locators = segment[LOCATOR].to_numpy()
     # What is not asked for is not found: slots in many ranges cost no more than those in one
     if isinstance(asked, Stretches):
         near = asked.of(_in_slots(asked.locators, wanted))
-        rows = near.places(column, frame[asked.column].to_numpy())
+        rows = near.places(locators, segment[asked.column].to_numpy())
     else:
-        _, start, end = runs(column, asked[_in_slots(asked, wanted)])
+        _, start, end = runs(locators, asked[_in_slots(asked, wanted)])
         rows = expand(start, end - start)
-    return frame[rows] if len(rows) else None
+    return segment[rows] if len(rows) else None
 
 
-def found_in_segment(
-    place: Place, ref: SegmentRef, wanted: Ranges, locators: np.ndarray, unpacked: Unpacked | None
-) -> np.ndarray:
+def found_in_slots(segment: pl.DataFrame, wanted: Ranges, asked: np.ndarray) -> np.ndarray:
     """Which of these sorted locators rows of these slots have."""
-    column = _whole(place, ref, unpacked)[LOCATOR].to_numpy()
-    near = _in_slots(locators, wanted)
-    asked = locators[near]
-    found = np.zeros(len(locators), dtype=bool)
-    found[near] = column[np.minimum(np.searchsorted(column, asked), len(column) - 1)] == asked
+    locators = segment[LOCATOR].to_numpy()
+    near = _in_slots(asked, wanted)
+    found = np.zeros(len(asked), dtype=bool)
+    at = np.minimum(np.searchsorted(locators, asked[near]), len(locators) - 1)
+    found[near] = locators[at] == asked[near]
     return found
 
 

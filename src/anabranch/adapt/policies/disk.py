@@ -13,7 +13,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Move, Spill
 from anabranch.adapt.policies.pairs import Donors, moves_of
-from anabranch.adapt.policies.spill import Thresholds, least_productive, spill_of
+from anabranch.adapt.policies.spill import Thresholds, least_productive, spill_of, worth_it
 from anabranch.adapt.view import View
 from anabranch.amount import in_bytes
 
@@ -60,7 +60,7 @@ def propose_active_disk(view: View, thresholds: Thresholds, expected: float) -> 
     lacking = expected - known.aside.sum() - sites.memory[sites.alive].sum()
     wanted = min(lacking, thresholds.share * sites.resident[poor])
     resident = known.bytes - known.aside
-    own = np.flatnonzero((known.site == poor) & known.spills & (resident >= 1))
+    own = np.flatnonzero((known.site == poor) & worth_it(view))
     cause = (
         f"site {poor} gives {rate[poor]:,.0f} results a partition, site {rich} {rate[rich]:,.0f}"
     )

@@ -36,7 +36,8 @@ def propose_heat(
     """Splits of hot partitions; merges of cold ones, where an exchange has more than `base`.
 
     Hot slots of exchanges before aggregates are sub-aggregated by their senders, those of `joining`
-    scattered, if they are among the first so many slots; not those that are `handled` already.
+    scattered, if they are among the first so many slots and no state of their exchange is put aside; not
+    those that are `handled` already.
     """
     alive = int(view.sites.alive.sum())
     known, total = view.partitions, view.partitions.work.sum()
@@ -53,9 +54,10 @@ def propose_heat(
         name = view.exchanges[known.exchange[at]]
         slot = int(known.peak_at[at])
         dense = known.peak[at] > DENSE and (name, slot) not in handled
+        whole = not known.aside[known.exchange == known.exchange[at]].any()
         if name in aggregating and dense:
             yield Condense(name, start, f"hot key: {cause}", slot=slot)
-        elif start < joining.get(name, 0) and dense and heat * known.peak[at] > TOO_HOT:
+        elif start < joining.get(name, 0) and dense and whole and heat * known.peak[at] > TOO_HOT:
             calm = np.flatnonzero(view.sites.alive)
             calm = calm[np.argsort(view.sites.busy[calm], kind="stable")][:MOST_CELLS]
             sites = tuple(calm.tolist())

@@ -13,7 +13,14 @@ import numpy as np
 
 from anabranch.adapt.actions import Action, Split
 from anabranch.adapt.policies.pairs import moves_of
-from anabranch.adapt.policies.spill import ROOM, Thresholds, least_productive, spill_of
+from anabranch.adapt.policies.spill import (
+    ROOM,
+    SURELY,
+    Thresholds,
+    least_productive,
+    spill_of,
+    worth_it,
+)
 from anabranch.adapt.view import View
 from anabranch.amount import in_bytes
 
@@ -25,27 +32,33 @@ RESULT = 1e-6
 """Seconds that a result is worth beside the work it takes."""
 TOO_LARGE = 0.5
 """The share of its site's memory from which a partition is split: it could neither move nor stay."""
+MUCH = 0.5
+"""The share of its memory beyond which a site does not wait until such a one is cut."""
 
 
-def propose_relief(view: View, thresholds: Thresholds, budget: float) -> Iterator[Action]:
+def propose_relief(
+    view: View, thresholds: Thresholds, budget: float, splits: bool = True
+) -> Iterator[Action]:
     """What sites that keep too much do about it, with so many bytes to move at most."""
     known, sites = view.partitions, view.sites
     resident = known.bytes - known.aside
     room = np.where(sites.alive, ROOM * sites.memory - sites.resident, 0.0)
-    busy = sites.busy.copy()
+    busy, can_go = sites.busy.copy(), worth_it(view)
     for site in np.flatnonzero(sites.alive & (sites.resident > sites.memory)).tolist():
         beyond = sites.resident[site] - sites.memory[site]
         cause = f"site {site} keeps {in_bytes(beyond)} beyond its memory"
         own = np.flatnonzero((known.site == site) & (resident >= 1))
         large = (known.bytes > TOO_LARGE * sites.memory[site]) & (known.slots > 1) & ~known.fixed
-        for at in own[large[own]].tolist():
-            yield _split(view, at, cause)
-        order = least_productive(view, own[~large[own]], thresholds).tolist()
-        aside = np.where(known.spills, _cost_of_spilling(view, resident), np.inf)
+        large &= splits
+        order = least_productive(view, own, thresholds)
+        # What is too large goes only if all others leave too much: in halves it could stay in part
+        order = order[np.argsort(large[order], kind="stable")]
+        aside = np.where(can_go, _cost_of_spilling(view, resident), np.inf)
         gone = np.zeros(len(known), dtype=bool)
-        for at in reversed(order):
+        for at in order[::-1].tolist():
             receiver = int(np.argmax(room))
-            if beyond <= 0 or known.fixed[at] or resident[at] > min(room[receiver], budget):
+            stays = large[at] or known.fixed[at] or resident[at] > min(room[receiver], budget)
+            if beyond <= 0 or stays:
                 continue
             if _cost_of_moving(view, at, receiver, resident[at], busy) <= aside[at]:
                 gone[at] = True
@@ -54,13 +67,18 @@ def propose_relief(view: View, thresholds: Thresholds, budget: float) -> Iterato
                 budget -= resident[at]
                 busy[receiver] += known.work[at] * sites.slowness[receiver]
                 yield from moves_of(view, [at], [receiver], cause)
-        if beyond > 0:
-            # More than the least, so that the next rows do not bring the same again
-            beyond = max(beyond, thresholds.share * sites.resident[site])
-        for at in order:
-            if beyond > 0 and known.spills[at] and not gone[at]:
-                beyond -= resident[at]
-                yield spill_of(view, at, cause)
+        # More than the least, so that the next rows do not bring the same again
+        wanted = (
+            max(SURELY * beyond, thresholds.share * sites.resident[site]) if beyond > 0 else 0.0
+        )
+        for at in order[can_go[order] & ~gone[order]].tolist():
+            if wanted <= 0 or (large[at] and beyond <= MUCH * sites.memory[site]):
+                break
+            gone[at] = True
+            wanted, beyond = wanted - resident[at], beyond - resident[at]
+            yield spill_of(view, at, cause)
+        for at in own[large[own] & ~gone[own]].tolist():
+            yield _split(view, at, cause)
 
 
 def _cost_of_spilling(view: View, resident: np.ndarray) -> np.ndarray:

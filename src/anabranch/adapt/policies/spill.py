@@ -1,7 +1,8 @@
-"""What sites put aside that keep more than their memory (S3), and what they bring back when there is room.
+"""What sites put aside that keep more than their memory (S3), and what they bring back.
 
 A site over its memory pushes a share of its state: first what has had no rows for long, then what takes most
-memory for the results it gives. Where memory allows again, what gives most for its bytes comes back first.
+memory for the results it gives. What has results to give now comes back whatever the memory, and so does, in
+turn (F8), what others wait for. Where memory allows again, what gives most for its bytes comes back first.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from anabranch.amount import in_bytes
 from anabranch.settings import ANY, POOR, RICH
 
 TURN = 8
-"""Epochs that rows wait for state that is put aside, before it is its turn to come back."""
+"""Epochs that rows, or the time above, wait for state that is put aside, before it can be its turn."""
+LONG = 4 * TURN
+"""Epochs after which state that is still put aside comes back also where it leaves little room."""
+MOST_GENERATIONS = 16
+"""More of them are brought together before another one goes: each meets all others when they are."""
+SURELY = 1.05
+"""What goes has to be this many times what is too much: sizes of partitions are estimates."""
+LEAST = 0.001
+"""Less than this share of its site's memory is not worth a generation of its own."""
 ROOM = 0.8
 """The share of what a site keeps after it has put state aside, up to which it takes some back: else it would
 go again with the next rows."""
@@ -43,16 +52,26 @@ def propose_spill(view: View, thresholds: Thresholds) -> Iterator[Spill]:
     """What goes, of sites that keep too much."""
     known, sites = view.partitions, view.sites
     resident = known.bytes - known.aside
+    can_go = worth_it(view)
     for site in np.flatnonzero(sites.alive & (sites.resident > sites.memory)).tolist():
-        own = np.flatnonzero((known.site == site) & known.spills & (resident >= 1))
+        own = np.flatnonzero((known.site == site) & can_go)
         beyond = sites.resident[site] - sites.memory[site]
         cause = f"site {site} keeps {in_bytes(beyond)} beyond its memory"
-        wanted = max(beyond, thresholds.share * sites.resident[site])
+        wanted = max(SURELY * beyond, thresholds.share * sites.resident[site])
         for at in least_productive(view, own, thresholds).tolist():
             if wanted <= 0:
                 break
             wanted -= resident[at]
             yield spill_of(view, at, cause)
+
+
+def worth_it(view: View) -> np.ndarray:
+    """Which partitions have enough in memory that can go."""
+    known = view.partitions
+    memory = view.sites.memory[known.site]
+    least = np.where(np.isfinite(memory), LEAST * memory, 0.0)
+    enough: np.ndarray = known.spills & (known.bytes - known.aside >= np.maximum(least, 1.0))
+    return enough
 
 
 def least_productive(view: View, own: np.ndarray, thresholds: Thresholds) -> np.ndarray:
@@ -71,43 +90,47 @@ def least_productive(view: View, own: np.ndarray, thresholds: Thresholds) -> np.
     return order
 
 
-def propose_clean_up(view: View, epoch: int, thresholds: Thresholds) -> Iterator[CleanUp | Spill]:
-    """What comes back: all that is to close, what there is room for, and in turn what rows wait for."""
-    known, sites = view.partitions, view.sites
-    room = ROOM * (1 - thresholds.share) * sites.memory - sites.resident
-    coming = (known.aside >= 1) & known.closing
-    for at in np.flatnonzero(coming).tolist():
-        room[known.site[at]] -= known.aside[at]
-        yield _clean_up(view, at, "its windows close")
-    others = np.flatnonzero((known.aside >= 1) & ~coming)
-    productivity = known.rows_out[others] / np.maximum(known.bytes[others], 1)
-    for at in others[np.argsort(-productivity, kind="stable")].tolist():
-        site = known.site[at]
-        if known.aside[at] <= room[site]:
-            room[site] -= known.aside[at]
-            coming[at] = True
-            yield _clean_up(view, at, f"site {site} has room for it")
-    yield from _take_turns(view, epoch, thresholds, room, coming)
-
-
-def _take_turns(
-    view: View, epoch: int, thresholds: Thresholds, room: np.ndarray, coming: np.ndarray
-) -> Iterator[CleanUp | Spill]:
-    """(F8) Rows wait for no partition for ever: the one that waits longest comes, and others make room."""
+def propose_due(view: View, epoch: int, thresholds: Thresholds) -> Iterator[CleanUp | Spill]:
+    """What comes back whatever the memory: what has windows to close, what is in too many parts, and one
+    partition of each site that others wait for, for which others make room."""
     known = view.partitions
-    waiting = (known.aside >= 1) & known.waits & ~coming & (epoch - known.since >= TURN)
+    aside = known.generations > 0
+    closing, crowded = aside & known.closing, aside & (known.generations >= MOST_GENERATIONS)
+    for at in np.flatnonzero(closing).tolist():
+        yield _clean_up(view, at, "its windows close")
+    for at in np.flatnonzero(crowded & ~closing).tolist():
+        yield _clean_up(view, at, f"{known.generations[at]} generations of it are aside")
+    waiting = aside & known.awaited & ~closing & ~crowded & (epoch - known.since >= TURN)
+    room = ROOM * (1 - thresholds.share) * view.sites.memory - view.sites.resident
+    resident = known.bytes - known.aside
     for site in np.unique(known.site[waiting]).tolist():
         own = np.flatnonzero(waiting & (known.site == site))
         at = int(own[np.argmin(known.since[own])])
-        resident = known.bytes - known.aside
-        here = (known.site == site) & known.spills & (known.aside < 1) & (resident >= 1)
+        here = (known.site == site) & worth_it(view) & ~aside
         missing = known.aside[at] - room[site]
         for other in least_productive(view, np.flatnonzero(here), thresholds).tolist():
             if missing <= 0:
                 break
             missing -= resident[other]
             yield spill_of(view, other, f"it makes room for {known.start[at]}")
-        yield _clean_up(view, at, f"its rows have waited since epoch {known.since[at]}")
+        yield _clean_up(view, at, f"it has been waited for since epoch {known.since[at]}")
+
+
+def propose_return(view: View, epoch: int, thresholds: Thresholds) -> Iterator[CleanUp]:
+    """What there is room for again: what gives most for its bytes first."""
+    known, sites = view.partitions, view.sites
+    clearly = ROOM * (1 - thresholds.share) * sites.memory - sites.resident
+    taken = np.zeros(len(sites))
+    aside = np.flatnonzero(known.generations > 0)
+    productivity = known.rows_out[aside] / np.maximum(known.bytes[aside], 1)
+    for at in aside[np.argsort(-productivity, kind="stable")].tolist():
+        site = known.site[at]
+        room = clearly[site]
+        if epoch - known.since[at] >= LONG:
+            room = ROOM * sites.memory[site] - sites.resident[site]
+        if taken[site] + known.aside[at] <= room:
+            taken[site] += known.aside[at]
+            yield _clean_up(view, at, f"site {site} has room for it")
 
 
 def spill_of(view: View, at: int, cause: str) -> Spill:

@@ -50,7 +50,7 @@ class AsideWorld:
         # What is never changed, or decides nothing here
         shared = [
             governor._plan, governor._settings, governor._manner, governor._balancing, governor._history,
-            governor.holdings.hot, governor.changing, governor._memory, *governor.maps.values(),
+            governor.holdings.hot, governor.changing, governor.memory, *governor.maps.values(),
         ]  # fmt: skip
         return AsideWorld(
             copy.deepcopy(governor, {id(one): one for one in shared}), self.manifest, self.left,
@@ -60,7 +60,7 @@ class AsideWorld:
     def key(self) -> tuple[Any, ...]:
         (exchange,) = self.manifest.exchanges
         spilling = self.governor.holdings.spilling
-        asked = (spilling._aside, spilling._going, spilling._to_clean, spilling.by_hand)
+        asked = (spilling._asked, spilling._going, spilling._to_clean, spilling.by_hand)
         return (
             self.manifest.epoch, self.manifest.reach[exchange], tuple(self.kept),
             tuple(sorted(self.waiting.items())), self.given, self.before, self.left,

@@ -6,7 +6,7 @@ One row comes for each slot in each epoch, and one file has the state of each sl
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,7 +18,7 @@ from anabranch.adapt.protocols.moving import PAUSED
 from anabranch.control.governor import Governor
 from anabranch.control.holdings import Steered
 from anabranch.control.observed import Observed
-from anabranch.control.waiting import Waiting
+from anabranch.control.waiting import Waiting, still_held
 from anabranch.engine.records import mapped
 from anabranch.engine.watermarks import reach_of_inputs
 from anabranch.plan.plan import Plan
@@ -58,7 +58,7 @@ class PaperRun:
         # What is never changed, or decides nothing here
         shared = [
             governor._plan, governor._settings, governor._manner, governor._balancing, governor._history,
-            governor.holdings.hot, governor.changing, governor._memory, *governor.maps.values(),
+            governor.holdings.hot, governor.changing, governor.memory, *governor.maps.values(),
             *governor.moving.values(),
         ]  # fmt: skip
         return PaperRun(
@@ -115,7 +115,7 @@ def run_epoch(world: PaperRun, plan: Plan) -> None:
     stranded = [site for site in world.map.sites if not world.alive[site]]
     if stranded:
         raise Broken(f"site {stranded[0]} is gone, and has partitions when an epoch begins")
-    waiting, steered = governor.holding(epoch, False, before), governor.record()
+    waiting, steered = governor.holding(before), governor.record()
     holds = waiting.holds.get(EXCHANGE, ())
     waits = within(np.arange(SLOTS), slots_of(holds)).tolist()
     _check_reasons(world, waits)
@@ -124,7 +124,7 @@ def run_epoch(world: PaperRun, plan: Plan) -> None:
     gone = slots_of(waiting.released.get(EXCHANGE, ()))
     if gone:
         world.goals += ("released", "parted") if holds else ("released",)
-    coming = [row for ref in waiting.held for row in world.rows.pop(ref.file)]
+    coming = let_go(world.rows, waiting.held)
     coming += [(slot, epoch) for slot in range(SLOTS)]
     for slot, came in coming:
         if not waits[slot]:
@@ -144,6 +144,18 @@ def run_epoch(world: PaperRun, plan: Plan) -> None:
         _check_fetched(world, start, one.move.target)
         world.goals += ("installed",)
     world.cached = [names & world.current() for names in world.cached]
+
+
+def let_go(
+    rows: dict[str, tuple[tuple[int, int], ...]], held: Iterable[HeldRef]
+) -> list[tuple[int, int]]:
+    """Takes the rows, told by slot and epoch, that are let go out of the files that they wait in."""
+    coming = []
+    for ref in held:
+        gone = within(np.asarray([slot for slot, _ in rows[ref.file]]), ref.slots).tolist()
+        coming += [row for row, goes in zip(rows[ref.file], gone, strict=True) if goes]
+        rows[ref.file] = tuple(r for r, goes in zip(rows[ref.file], gone, strict=True) if not goes)
+    return coming
 
 
 def _follow(world: PaperRun) -> None:
@@ -175,7 +187,7 @@ def _committed(
     """The manifest of an epoch in which these rows came."""
     before, epoch = world.manifest, world.manifest.epoch + 1
     holds = waiting.holds.get(EXCHANGE, ())
-    held = [ref for ref in before.held if ref not in waiting.held]
+    held = still_held(before.held, waiting.held)
     back = tuple(row for row in coming if waits[row[0]])
     if back:
         file = f"state/{EXCHANGE}/{epoch:012d}-held.arrow"

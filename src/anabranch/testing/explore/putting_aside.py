@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from anabranch.control.governor import Governor
 from anabranch.control.manner import Manner
+from anabranch.control.waiting import still_held
 from anabranch.engine.watermarks import reach_of_inputs
 from anabranch.errors import AnabranchError
 from anabranch.routing.ranges import intersect
@@ -29,6 +30,7 @@ from anabranch.state.manifest import (
 )
 from anabranch.testing.explore.explorer import Broken, Event, Happening, WorldState, steps_from
 from anabranch.testing.explore.paper_aside import SLOTS, AsideWorld, shelf_of, work_on
+from anabranch.testing.explore.paper_run import let_go
 from anabranch.testing.explore.small_plan import STREAM, joined_plan
 
 SETTINGS = Settings(policy="none", skew_buffer=SHARED, site_memory_bytes=1)
@@ -124,12 +126,12 @@ class PuttingAside:
         governor, before, exchange = world.governor, world.manifest, self._exchange
         spilling, epoch = governor.holdings.spilling, before.epoch + 1
         governor.begin(before)
-        waiting = governor.holding(epoch, False, before)
+        waiting = governor.holding(before)
         spilled, cleaned = spilling.take_next(before, False)
         holds, released = waiting.holds.get(exchange, ()), waiting.released.get(exchange, ())
         aside, together = spilled.get(exchange, ()), cleaned.get(exchange, ())
         held_back = intersect([(0, SLOTS)], [(hold.first, hold.end) for hold in holds])
-        coming = [row for ref in waiting.held for row in world.waiting.pop(ref.file)]
+        coming = let_go(world.waiting, waiting.held)
         coming += [(slot, epoch) for slot in range(SLOTS)]
         stays = [row for row in coming if intersect([(row[0], row[0] + 1)], held_back)]
         reach = Reach(before.reach[exchange].watermark, holds, aside)
@@ -146,7 +148,7 @@ class PuttingAside:
             if not one.cuts and any(one.first <= slot < one.end for slot in worked):
                 raise Broken(f"slots {worked} are worked on, and their state is aside: {one}")
         self._note_goals(world, aside, together, released)
-        held = [ref for ref in before.held if ref not in waiting.held]
+        held = still_held(before.held, waiting.held)
         if stays:
             file = f"state/{exchange}/{epoch:012d}-held.arrow"
             world.waiting[file] = tuple(stays)

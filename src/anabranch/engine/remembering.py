@@ -1,0 +1,108 @@
+"""What a site remembers of its subqueries: state in parts, written, merged, put aside, and plain again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+from anabranch.engine.orders import Orders
+from anabranch.engine.report import SubqueryReport, masked_as_plain
+from anabranch.operators.base import Moment
+from anabranch.plan.subquery import Subquery
+from anabranch.routing.ranges import intersect, subtract, union
+from anabranch.routing.reach import SlotFlow
+from anabranch.state.compaction import compact
+from anabranch.state.group import SiteState
+from anabranch.state.packing import bring_back, put_away
+from anabranch.state.segment import Ranges
+
+
+def parts_of(orders: Orders, subquery: Subquery, flow: SlotFlow) -> Iterator[SiteState]:
+    """The state of a flow; slots with something that is packed piece by piece, so that little is unpacked."""
+    near = orders.shelves[subquery.name].within(flow.slots)
+    if flow.newest:
+        oldest = min(epoch for epoch, _ in flow.newest)
+        near = [ref for ref in near if ref.born[1] > oldest]
+    state = SiteState(orders.place, near, flow.slots, orders.epoch, orders.piece_bytes, flow.newest)
+    state.refs = [ref for ref in near if state.wanted(ref)]
+    packed = union([], [slots for ref in state.refs if ref.packed for slots in state.wanted(ref)])
+    if flow.cuts:
+        packed = flow.slots
+    plain = subtract(flow.slots, packed)
+    if not packed:
+        yield state
+    elif plain:
+        yield state.part(plain)
+    if packed:
+        yield from state.part(packed).in_pieces()
+
+
+def plain_again(
+    orders: Orders, subquery: Subquery, site: int, piece: SiteState, moment: Moment,
+    done: SubqueryReport,
+) -> None:  # fmt: skip
+    """The state of slots that have come together, plain: it is on the disk as that from now on."""
+    if orders.settling or not any(ref.packed and piece.wanted(ref) for ref in piece.refs):
+        return
+    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
+    written, masked = bring_back(piece, subquery.operator.tables, name, fsync, moment.after)
+    piece.refs = [*(ref for ref in piece.refs if not ref.packed), *written]
+    done.segments += written
+    done.masked += masked_as_plain(masked)
+
+
+def put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryReport) -> None:
+    """Packs the state that is put aside in this epoch."""
+    if not subquery.stateful:
+        return
+    owned = orders.maps[subquery.exchange].owned_by(site)
+    going: dict[int | None, Ranges] = {}
+    for one in orders.reach[subquery.exchange].spilled:
+        if one.goes_in(orders.epoch):
+            going.setdefault(one.watermark, []).append((one.first, one.end))
+    for watermark, ranges in going.items():
+        slots = intersect(owned, ranges)
+        if not slots:
+            continue
+        near = orders.shelves[subquery.name].within(slots)
+        state = SiteState(orders.place, near, slots, orders.epoch, orders.piece_bytes)
+        name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
+        passed = subquery.watermark(watermark)
+        written, masked = put_away(state, subquery.operator.tables, name, fsync, passed)
+        done.segments += written
+        done.masked += masked_as_plain(masked)
+
+
+def remember(
+    orders: Orders, subquery: Subquery, site: int, state: SiteState, moment: Moment,
+    done: SubqueryReport,
+) -> None:  # fmt: skip
+    """Writes what the operator remembers, and merges what has become many."""
+    settings, operator = orders.settings, subquery.operator
+    name = _namer(orders, subquery.name, site)
+    scattering = [
+        one
+        for one in orders.scattering.get(subquery.exchange, ())
+        if intersect(state.owned, [(one.slot, one.slot + 1)])
+    ]
+    for one in scattering:
+        for table in operator.tables:
+            if table.input is not None:
+                state.scatter(table, one)
+    done.segments += state.write(name, operator.span, settings.fsync)
+    done.masked += masked_as_plain(state.expired)
+    if scattering or orders.settling:
+        return  # what was scattered must not be merged as it was; at the end it does not pay any more
+    budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
+    merged, masked = compact(
+        state, operator.tables, moment.after, operator.span, settings.compaction_fan, budget, name,
+        settings.fsync,
+    )  # fmt: skip
+    done.segments += merged
+    done.masked += masked_as_plain(masked)
+
+
+def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:
+    # Unique for every try, so that a task Spark believes lost cannot spoil the file of its successor
+    token = uuid.uuid4().hex[:12]
+    return lambda table: f"state/{subquery}/{orders.epoch:012d}-{site:04d}-{table}-{token}.arrow"
