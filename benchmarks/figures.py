@@ -17,6 +17,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from flux_figures import draw_flux
+from spill_figures import draw_spill
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -299,6 +300,7 @@ def main() -> None:
         ("flux", "flux", draw_flux),
         ("balance", "balance", draw_balance),
         ("skew", "skew", draw_skew),
+        ("spill", "spill", draw_spill),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

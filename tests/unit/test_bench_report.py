@@ -10,14 +10,20 @@ import pytest
 from rich.console import Console
 
 from anabranch.bench.cli import BENCHMARKS
-from anabranch.bench.report import show
+from anabranch.bench.report import LINES, show
 from anabranch.bench.result import Result
 from anabranch.observe.bars import Bar
 
+UNSAVED = ("overflow", "idle")
+"""Those whose figures are not kept yet."""
 SAVED = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
-@pytest.mark.parametrize("name", BENCHMARKS)
+def test_every_benchmark_can_be_shown() -> None:
+    assert {*LINES} == {*BENCHMARKS}
+
+
+@pytest.mark.parametrize("name", [name for name in BENCHMARKS if name not in UNSAVED])
 def test_figures_are_shown(name: str) -> None:
     saved = json.loads((SAVED / f"{name}.json").read_text())
     bars = tuple(Bar(bar["name"], bar["value"], *_limit(bar["bar"])) for bar in saved.pop("bars"))

@@ -18,13 +18,16 @@ from anabranch.bench.aggregate import run_aggregate
 from anabranch.bench.balance import run_balance
 from anabranch.bench.driver import run_driver
 from anabranch.bench.hotjoin import run_hotjoin
+from anabranch.bench.idle import run_idle
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
+from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.sharing import run_sharing
 from anabranch.bench.skew import run_skew
+from anabranch.bench.spill import run_spill
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
@@ -52,6 +55,9 @@ BENCHMARKS: dict[str, Benchmark] = {
     "theta": run_theta,
     "balance": run_balance,
     "skew": run_skew,
+    "spill": run_spill,
+    "overflow": run_overflow,
+    "idle": run_idle,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -152,6 +158,24 @@ def balance(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 def skew(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Skewed keys as two real cores feel them, with adaptation and without (about 7 minutes)."""
     _finish(_measure(["skew"], quick, save), as_json)
+
+
+@app.command()
+def spill(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """State beyond memory: the experiments of the paper on state adaptation (about 18 minutes)."""
+    _finish(_measure(["spill"], quick, save), as_json)
+
+
+@app.command()
+def overflow(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Joins with four times the state of a control group's memory, beside Spark's (about 30 minutes)."""
+    _finish(_measure(["overflow"], quick, save), as_json)
+
+
+@app.command()
+def idle(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """What a limit of memory costs that is never reached (about 5 minutes)."""
+    _finish(_measure(["idle"], quick, save), as_json)
 
 
 @app.command("all")

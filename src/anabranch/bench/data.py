@@ -104,5 +104,5 @@ class Events:
 
 
 def w1(rows: int = 1_000_000, files: int = 10, sources: int = 200_000) -> Packets:
-    """W1 of the issue, or W1 with another number of rows a file, files or sources."""
+    """W1, or W1 with another number of rows a file, files or sources."""
     return Packets((rows,) * files, sources)

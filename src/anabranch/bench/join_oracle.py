@@ -9,8 +9,8 @@ from anabranch.bench.duck import connect
 from anabranch.errors import RunError
 
 
-def join_text(streams: tuple[str, ...], bound: int) -> str:
-    """The first stream joined with each other one on `k`, at most `bound` seconds apart.
+def join_text(streams: tuple[str, ...], bound: int | None) -> str:
+    """The first stream joined with each other one on `k`, at most `bound` seconds apart, if any.
 
     >>> print(join_text(("a", "b"), 60))
     SELECT a.k, a.time AS a_time, a.v AS a_v, b.time AS b_time, b.v AS b_v
@@ -21,8 +21,8 @@ def join_text(streams: tuple[str, ...], bound: int) -> str:
     columns = ", ".join(f"{name}.time AS {name}_time, {name}.v AS {name}_v" for name in streams)
     lines = [f"SELECT {first}.k, {columns}", f"FROM {first}"]
     for name in others:
-        near = f"{name}.time BETWEEN {first}.time - {bound} AND {first}.time + {bound}"
-        lines.append(f"JOIN {name} ON {first}.k = {name}.k AND {near}")
+        near = f" AND {name}.time BETWEEN {first}.time - {bound} AND {first}.time + {bound}"
+        lines.append(f"JOIN {name} ON {first}.k = {name}.k{'' if bound is None else near}")
     return "\n".join(lines)
 
 
@@ -34,7 +34,7 @@ class Digest:
     checksum: int
 
 
-def digest_of_join(data: str, streams: tuple[str, ...], bound: int) -> Digest:
+def digest_of_join(data: str, streams: tuple[str, ...], bound: int | None) -> Digest:
     """DuckDB's result of the join over folders of files."""
     views = ", ".join(
         f"{name} AS (FROM read_parquet({_quoted(f'{data}/{name}/*.parquet')}))" for name in streams

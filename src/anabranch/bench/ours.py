@@ -43,7 +43,7 @@ def _from_path(session: Session, job: Ours) -> Answer:
     else:
         session.stream(STREAM, path=job.data, ordered="time")
     began = time.monotonic()
-    run = _start(session, job, "available-now")
+    run = start_ours(session, job, "available-now")
     run.await_termination()
     seconds = time.monotonic() - began
     epochs = _epochs(run.recent_progress)
@@ -70,7 +70,7 @@ def _from_dataframe(session: Session, job: Ours) -> Answer:
     )
     session.stream(STREAM, frame, ordered="time")
     began = time.monotonic()
-    run = _start(session, job, "continuous")
+    run = start_ours(session, job, "continuous")
     first = sum(pq.read_metadata(path).num_rows for path in files[: job.files])
     rest = sum(pq.read_metadata(path).num_rows for path in files[job.files :])
     _wait_for(run, first)
@@ -85,7 +85,8 @@ def _from_dataframe(session: Session, job: Ours) -> Answer:
     )  # fmt: skip
 
 
-def _start(session: Session, job: Ours, trigger: str) -> Run:
+def start_ours(session: Session, job: Ours, trigger: str) -> Run:
+    """Starts the aggregate or the join of a job."""
     if job.streams:
         session.query(QUERY, join_text(job.streams, job.window))
     else:

@@ -231,9 +231,44 @@ def _rate(values: dict[str, Any]) -> str:
     )
 
 
+def _spill(figures: dict[str, Any]) -> Iterator[str]:
+    for name in (key for key in figures if key.startswith("fig")):
+        found = figures[name]
+        plain = {key: value for key, value in found.items() if isinstance(value, int | float)}
+        told = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in plain.items())
+        yield f"{name}: {told}. The paper: {found['paper']}"
+    rows, seconds = figures["cleanup"]["rows"], figures["cleanup"]["seconds"]
+    told = " and ".join(
+        f"{rows[first]:,} rows in {seconds[first]:g} s ({first} first)" for first in rows
+    )
+    yield f"clean-up of fig11: {told}. The paper: {figures['cleanup']['paper']}"
+
+
+def _overflow(figures: dict[str, Any]) -> Iterator[str]:
+    if "skipped" in figures:
+        yield figures["skipped"]
+        return
+    for join in ("two_way", "three_way"):
+        for side in ("spilling", "no_spill", "spark"):
+            run = figures[join][side]
+            yield (
+                f"{join}, {side}: {run['exit']} after {run['seconds']:,.0f} s, {run['rows_per_s']:,} rows/s, "
+                f"{run['results_early']:,} results early, clean-up {run['cleanup_seconds']:,.0f} s, peak "
+                f"{run['peak_bytes'] / 1e9:.2f} GB, {run['major_faults']:,} major faults"
+            )
+
+
+def _idle(figures: dict[str, Any]) -> Iterator[str]:
+    for name in ("w1", "w2", "w3"):
+        found = figures[name]
+        pairs = ", ".join(f"{cost:+.1%}" for cost in found["by_pairs"])
+        yield f"{name}: {found['cost']:+.1%} by the fastest epochs; run by run {pairs}"
+
+
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
     "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
+    "spill": _spill, "overflow": _overflow, "idle": _idle,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
