@@ -265,9 +265,9 @@ def test_rows_wait_for_no_partition_for_ever() -> None:
 
 
 def test_what_is_in_many_generations_is_brought_together() -> None:
-    many = pressed(aside=[10, 10, 0, 0], generations=[15, 16, 0, 0])
+    many = pressed(aside=[10, 10, 10, 0], generations=[63, 65, 64, 0])
     (found,) = propose_due(many, 3, Thresholds())
-    assert (found.partition, found.cause) == (1, "16 generations of it are aside")
+    assert (found.partition, found.cause) == (1, "65 generations of it are aside")
 
 
 def test_what_is_hardly_anything_is_not_put_aside() -> None:

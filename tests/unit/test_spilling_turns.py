@@ -238,7 +238,8 @@ def test_recall_takes_back_what_was_only_asked_for() -> None:
 
 
 @pytest.mark.parametrize("query", [LEFT, LEFT.replace("LEFT JOIN", "JOIN")], ids=["left", "inner"])
-def test_many_generations_are_brought_together(query: str) -> None:
+def test_many_generations_are_brought_together(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anabranch.adapt.policies.spill.MOST_GENERATIONS", 10)
     steps = {("begin", epoch): spill_all for epoch in range(2, 38)}
     inputs = {"a": frames("x", 40), "b": frames("y", 40)}
     most: list[int] = []
@@ -247,6 +248,7 @@ def test_many_generations_are_brought_together(query: str) -> None:
             len(one.cuts) for some in run._checkpoint.manifest.spilled.values() for one in some
         )
     run = run_of({"q": query}, inputs, steps, {"site_memory_bytes": 1})
+    # One partition of each site at a time
     assert max(most, default=0) <= 17
     tables = {name: pl.concat(some) for name, some in inputs.items()}
     assert plain(run.results("q")) == oracle(query, **tables)

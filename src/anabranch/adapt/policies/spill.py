@@ -21,8 +21,8 @@ TURN = 8
 """Epochs that rows, or the time above, wait for state that is put aside, before it can be its turn."""
 LONG = 4 * TURN
 """Epochs after which state that is still put aside comes back also where it leaves little room."""
-MOST_GENERATIONS = 16
-"""More of them are brought together before another one goes: each meets all others when they are."""
+MOST_GENERATIONS = 64
+"""Partitions with as many are brought together: every entry of the ledger names all of them."""
 SURELY = 1.05
 """What goes has to be this many times what is too much: sizes of partitions are estimates."""
 LEAST = 0.001
@@ -98,7 +98,11 @@ def propose_due(view: View, epoch: int, thresholds: Thresholds) -> Iterator[Clea
     closing, crowded = aside & known.closing, aside & (known.generations >= MOST_GENERATIONS)
     for at in np.flatnonzero(closing).tolist():
         yield _clean_up(view, at, "its windows close")
-    for at in np.flatnonzero(crowded & ~closing).tolist():
+    crowded &= ~closing
+    # One by one: what is to come together does not go meanwhile, and it may take long
+    for site in np.unique(known.site[crowded]).tolist():
+        own = np.flatnonzero(crowded & (known.site == site))
+        at = int(own[np.argmax(known.generations[own])])
         yield _clean_up(view, at, f"{known.generations[at]} generations of it are aside")
     waiting = aside & known.awaited & ~closing & ~crowded & (epoch - known.since >= TURN)
     room = ROOM * (1 - thresholds.share) * view.sites.memory - view.sites.resident
