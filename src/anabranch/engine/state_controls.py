@@ -12,7 +12,7 @@ class StateControls(Steering):
     """The part of a run's handle that says which state is in memory."""
 
     def spill(self, subquery: str, partition: int) -> None:
-        """Puts the state of a partition aside, from the next epoch on, until `clean_up`.
+        """Puts the state of a partition aside, from the next epoch on, until `clean_up` or its windows close.
 
         Rows of inner joins and windows go on and meet what has come since; the results that they miss are
         owed, and come then. Where they would be wrong without what is put aside, the rows wait.
