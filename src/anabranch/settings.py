@@ -18,10 +18,11 @@ HYBRID, LAZY_DISK, ACTIVE_DISK = "hybrid", "lazy-disk", "active-disk"
 POOR, RICH, ANY = "poor", "rich", "any"
 POLICIES = (HYBRID, "load", "memory", LAZY_DISK, ACTIVE_DISK, "none")
 AUTO = "auto"
+PER_PARTITION, PER_SITE, FIXED_PLANS = PLANS = ("partition", "site", "fixed")
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
-    "spill_first": (POOR, RICH, ANY),
+    "spill_first": (POOR, RICH, ANY), "plans": PLANS,
 }  # fmt: skip
 
 FINITE = 1e9
@@ -75,6 +76,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Give exchanges of one level other shares of the sites when the busiest site has this much too much to
     # do: the threshold at which Flux moves load.
     allot_imbalance: float = 1.2
+    # In which shape an inner join of three to six inputs begins: "m-way" keeps nothing but the rows of its
+    # inputs, "left-deep" what each input gives with those before it; or written out, such as ((0,1),2).
+    join_shape: str = "m-way"
+    # Who has a shape of a join to itself, chosen by what is measured: each "partition", or each "site". If
+    # "fixed", all of it stays as join_shape says, or as run.replan() has it.
+    plans: str = PER_PARTITION
     # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
     # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
     # is room. "lazy-disk": the paper on state adaptation, which evens out memory. "active-disk": the same,

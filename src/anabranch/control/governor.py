@@ -33,7 +33,7 @@ from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import NONE, Settings
+from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest
 
 
@@ -48,8 +48,7 @@ class Governor:
         exchanges = manifest.exchanges.items()
         self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
         self._history = DecisionHistory()
-        pausing = settings.skew_buffer != NONE
-        self.holdings = Holdings(plan, sites, manifest, manner, pausing, self._history)
+        self.holdings = Holdings(plan, settings, sites, manifest, manner, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
         self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
@@ -110,6 +109,7 @@ class Governor:
             ],
             "memory": self._balancing.describe_memory(),
             "aside": self.holdings.spilling.describe(manifest, self.maps),
+            "shapes": self.holdings.shapes.describe(manifest, self.maps),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
