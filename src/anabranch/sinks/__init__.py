@@ -2,5 +2,6 @@
 
 from anabranch.sinks.driver import ConsoleSink, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.tables.delta import DeltaSink
 
-__all__ = ["ConsoleSink", "FileSink", "ForeachSink", "MemorySink"]
+__all__ = ["ConsoleSink", "DeltaSink", "FileSink", "ForeachSink", "MemorySink"]
