@@ -10,8 +10,9 @@ from typing import Any
 
 import duckdb
 from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
 
-from anabranch.sinks import DeltaSink
+from anabranch.sinks import DeltaSink, IcebergSink
 from anabranch.sinks.tables.writer import TableWriter
 
 Rows = list[tuple[Any, ...]]
@@ -25,7 +26,7 @@ ORACLE = {
 
 def sinks_of(spec: dict[str, Any], root: Path, queries: Sequence[str]) -> dict[str, Any]:
     """The sink of each query: a table, or a folder."""
-    make = {None: _folder, "delta": _delta}[spec.get("tables")]
+    make = {None: _folder, "delta": _delta, "iceberg": _iceberg}[spec.get("tables")]
     return {name: make(spec, root, name) for name in queries}
 
 
@@ -40,11 +41,25 @@ def _delta(spec: dict[str, Any], root: Path, name: str) -> Any:
     return DeltaSink(root / "tables" / name, partition_by=parted, optimize=often)
 
 
+def _iceberg(spec: dict[str, Any], root: Path, name: str) -> Any:
+    parted = {"flows": ["tb"], "live": ["tb"]}.get(name, [])
+    often = 1 if name in ("big", "recent") else 3
+    return IcebergSink(f"lake.{name}", **_catalog(root), partition_by=parted, optimize=often)
+
+
+def _catalog(root: Path) -> dict[str, str]:
+    (root / "tables").mkdir(exist_ok=True)
+    return {"uri": f"sqlite:///{root}/tables/catalog.db", "warehouse": f"file://{root}/tables/all"}
+
+
 def read(options: dict[str, Any], root: Path, name: str) -> Rows:
     """All rows of a table, as another reader has them."""
-    assert options["tables"] == "delta"
     with duckdb.connect() as base:
-        table = DeltaTable(root / "tables" / name).to_pyarrow_dataset()
+        if options["tables"] == "delta":
+            table = DeltaTable(root / "tables" / name).to_pyarrow_dataset()
+        else:
+            catalog = load_catalog("default", type="sql", **_catalog(root))
+            table = catalog.load_table(f"lake.{name}").scan().to_arrow()
         base.register("found", table)
         rows = base.execute("SELECT * FROM found").fetchall()
     names, wanted = table.schema.names, COLUMNS[name]

@@ -11,20 +11,28 @@ from helpers import in_soak
 
 pytestmark = pytest.mark.chaos
 
-KINDS = ["delta"]
+KINDS = ["delta", "iceberg"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_around_the_commit_of_a_table(tmp_path: Path, kind: str) -> None:
     """Between the manifest and the table, amid several tables, and between a table and the mark."""
-    crashing = Crashing(tmp_path, seed=61, files=7, options={"tables": kind})
+    crashing = Crashing(tmp_path, seed=61, files=5, options={"tables": kind})
     crashing.kill_exactly("after-commit", 1)
-    for when, number in (("before", 3), ("after", 12), ("after", 14)):
-        crashing.kill_at_table(when, number)
+    crashing.kill_at_table("after", 10)
     crashing.kill_exactly("after-commit", crashing.end)
     crashing.finish()
     crashing.check()
-    assert crashing.kills == 5
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_around_every_commit_of_a_table(tmp_path: Path, kind: str) -> None:
+    crashing = Crashing(tmp_path, seed=62, files=12, options={"tables": kind})
+    for number in range(1, 13):
+        crashing.kill_at_table("after" if number % 2 else "before", number)
+    crashing.finish()
+    crashing.check()
 
 
 @pytest.mark.soak

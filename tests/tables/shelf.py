@@ -10,9 +10,10 @@ from typing import Any
 import duckdb
 import polars as pl
 from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
 
 from anabranch import Session
-from anabranch.sinks import DeltaSink
+from anabranch.sinks import DeltaSink, IcebergSink
 from anabranch.testing.sources import EpochSource
 
 Rows = list[tuple[Any, ...]]
@@ -35,7 +36,28 @@ def _duck_delta(root: Path, name: str) -> Rows:
         return sorted(base.execute("SELECT * FROM found").fetchall(), key=repr)
 
 
+def iceberg(root: Path) -> dict[str, str]:
+    """A catalog of its own for a test, in a file."""
+    root.mkdir(exist_ok=True)
+    return {"uri": f"sqlite:///{root}/catalog.db", "warehouse": f"file://{root}/warehouse"}
+
+
+def iceberg_table(root: Path, name: str) -> Any:
+    return load_catalog("default", type="sql", **iceberg(root)).load_table(f"lake.{name}")
+
+
+def _duck_iceberg(root: Path, name: str) -> Rows:
+    with duckdb.connect() as base:
+        base.register("found", iceberg_table(root, name).scan().to_arrow())
+        return sorted(base.execute("SELECT * FROM found").fetchall(), key=repr)
+
+
 KINDS: dict[str, Kind] = {
+    "iceberg": Kind(
+        lambda root, name, **options: IcebergSink(f"lake.{name}", **iceberg(root), **options),
+        lambda root, name: pl.scan_iceberg(iceberg_table(root, name)).collect(),
+        _duck_iceberg,
+    ),
     "delta": Kind(
         lambda root, name, **options: DeltaSink(root / name, **options),
         lambda root, name: pl.read_delta(str(root / name)),

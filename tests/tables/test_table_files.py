@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.sinks import DeltaSink
+from anabranch.sinks import DeltaSink, IcebergSink
 from anabranch.spec.file import read_spec
 
 STREAM = "CREATE STREAM t ORDERED BY time WITH (generator = 'packets', rows = 100);\n"
@@ -20,6 +20,13 @@ GIVEN: dict[str, tuple[str, str, Any]] = {
         "{path: out/q, format: delta, partition_by: [a, b], optimize: 7, evolve: true, "
         "retain: 7 days, updates: append}",
         lambda: DeltaSink("out/q", ["a", "b"], True, "append", 7, retain="7 days"),
+    ),
+    "iceberg": (
+        "TO 'lake.q' WITH (format = 'iceberg', catalog = 'c', uri = 'sqlite:///c.db', warehouse = 'w', "
+        "partition_by = 'a')",
+        "{path: lake.q, format: iceberg, catalog: c, uri: 'sqlite:///c.db', warehouse: w, "
+        "partition_by: a}",
+        lambda: IcebergSink("lake.q", "c", "sqlite:///c.db", "w", ["a"]),
     ),
 }
 

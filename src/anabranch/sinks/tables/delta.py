@@ -12,15 +12,14 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from anabranch.errors import SettingsError
-from anabranch.language.window import duration
 from anabranch.sinks.base import WriteContext
+from anabranch.sinks.tables.care import TARGET_BYTES, checked_columns, microseconds, require_care
 from anabranch.sinks.tables.columns import UNSIGNED, agree, table_types
 from anabranch.sinks.tables.needs import needed
 from anabranch.sinks.tables.parts import partition_values, require_partitioning, statistics
@@ -29,13 +28,12 @@ from anabranch.sinks.tables.table import (
     NewFile,
     TableShape,
     Taking,
+    kept_columns,
     keys_of,
 )
 from anabranch.sinks.tables.writer import TableWriter
 
 WITHOUT = frozenset({pl.Time})
-TARGET_BYTES = 128 << 20
-"""How large files become that small ones are brought together in."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +63,8 @@ class DeltaSink:
             )
         path = str(given) if "://" in str(given) else os.path.abspath(given)
         object.__setattr__(self, "path", path)
-        columns: Any = self.partition_by
-        if isinstance(columns, str):
-            object.__setattr__(self, "partition_by", (columns,))
-        for name in ("optimize", "target_bytes"):
-            value: Any = getattr(self, name)
-            if type(value) is not int or value < (name == "target_bytes"):
-                raise SettingsError(
-                    f"DeltaSink: {name} is {value!r:.100}; expected a whole number."
-                )
-        if self.retain is not None:
-            duration(self.retain, True, "retain")
+        object.__setattr__(self, "partition_by", checked_columns("DeltaSink", self.partition_by))
+        require_care("DeltaSink", self.optimize, self.target_bytes, self.retain)
 
     @property
     def folder(self) -> Path | None:
@@ -91,10 +80,8 @@ class DeltaSink:
         what = f"The Delta table '{self.path}' of query '{context.query}'"
         with needed("delta", what):
             import deltalake
-        types = table_types(what, context.schema, UNSIGNED, WITHOUT)
         keys = keys_of(what, context, self.updates)
-        if keys is not None:
-            types = pl.Schema({name: types[name] for name in types if not _is_mark(context, name)})
+        types = table_types(what, kept_columns(context, keys), UNSIGNED, WITHOUT)
         table = self._made(what, types, deltalake)
         partition_by = tuple(table.metadata().partition_columns)
         if self.partition_by and partition_by != tuple(self.partition_by):
@@ -139,11 +126,6 @@ def _empty(table: Any) -> Any:
     import pyarrow as pa
 
     return pa.schema(table.schema().to_arrow()).empty_table()
-
-
-def _is_mark(context: WriteContext, name: str) -> bool:
-    """Whether a column only tells who has left: rows are merged, and it is not kept."""
-    return context.marked and name == list(context.schema)[-1]
 
 
 @dataclass
@@ -218,12 +200,8 @@ class _DeltaTable:
         with _conflicts():
             self.table.optimize.compact(target_size=self.sink.target_bytes)
             if self.sink.retain is not None:
-                kept = timedelta(microseconds=duration(self.sink.retain, True, "retain"))
-                self.table.vacuum(
-                    int(kept.total_seconds() // 3600),
-                    dry_run=False,
-                    enforce_retention_duration=False,
-                )
+                hours = microseconds(self.sink.retain) // 3_600_000_000
+                self.table.vacuum(hours, dry_run=False, enforce_retention_duration=False)
 
     def close(self) -> None:
         pass

@@ -9,6 +9,7 @@ from typing import Any
 from anabranch.errors import SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.tables.delta import DeltaSink
+from anabranch.sinks.tables.iceberg import IcebergSink
 
 COMMON: Mapping[str, tuple[type, ...]] = {"updates": (str,), "evolve": (bool,)}
 FILES: Mapping[str, tuple[type, ...]] = {
@@ -26,6 +27,10 @@ class TableKind:
 
 TABLES: Mapping[str, TableKind] = {
     "delta": TableKind(DeltaSink, {**COMMON, **FILES}),
+    "iceberg": TableKind(
+        IcebergSink,
+        {**COMMON, **FILES, "catalog": (str,), "uri": (str,), "warehouse": (str,)},
+    ),
 }
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 import polars as pl
 
 from anabranch.errors import SettingsError
+from anabranch.language.updates import GONE
 from anabranch.sinks.base import WriteContext
 from anabranch.state.manifest import ResultPart
 
@@ -105,3 +106,11 @@ def keys_of(what: str, context: WriteContext, updates: str) -> tuple[str, ...] |
             "BY, of windows the start, or keep every change: updates='append'."
         )
     return context.keys
+
+
+def kept_columns(context: WriteContext, keys: tuple[str, ...] | None) -> pl.Schema:
+    """The columns of the results that a table has: where groups leave it, it needs no mark for that."""
+    marked = context.marked and keys is not None
+    return pl.Schema(
+        {name: kind for name, kind in context.schema.items() if not (marked and name == GONE)}
+    )
