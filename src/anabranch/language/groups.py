@@ -80,7 +80,8 @@ class Aggregate(Node):
         object.__setattr__(self, "ordered", self._order())
         if self.emit == "update":
             keys = {*self._window_types(), *(key.name for key in self.keys)}
-            object.__setattr__(self, "updates", Updates(frozenset(keys)))
+            derived = frozenset({END} & self._window_types().keys())
+            object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
 
     def _window_types(self) -> dict[str, pl.DataType]:
         if isinstance(self.window, Everything):

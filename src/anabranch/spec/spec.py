@@ -15,7 +15,7 @@ from anabranch.language.deep import deeply
 from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, parse
 from anabranch.session import Session
 from anabranch.settings import Settings
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.place import FilePlace
 
 
@@ -45,7 +45,7 @@ class Spec:
 
     streams: dict[str, dict[str, Any]]
     queries: dict[str, Definition]
-    sinks: dict[str, FileSink | str]
+    sinks: dict[str, Sink | str]
     settings: Settings
     run: dict[str, Any]
     places: Mapping[str, FilePlace]
