@@ -203,21 +203,28 @@ class Registry:
     # -- queries ----------------------------------------------------------------------------------
 
     @checked
-    def query(self, name: str, query: Query | str, emit: str | None = None) -> Query:
+    def query(
+        self, name: str, query: Query | str, emit: str | None = None, dialect: str | None = None
+    ) -> Query:
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
-        `emit="update"` makes an aggregate in SQL give changed groups each epoch.
+        `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
+        text is, where systems mean something else by the same words: "spark", "duckdb", "flink",
+        "postgres", "risingwave", "arroyo"; by default that of the setting `dialect`.
         """
         self._check_name(name)
         if isinstance(query, str):
             from anabranch.language.sql.read import read_query
 
-            query = read_query(query, self._known(), name, emit or "final")
+            spoken = dialect if dialect is not None else self.settings.dialect
+            query = read_query(query, self._known(), name, emit, spoken)
         elif not isinstance(query, Query):
             raise LanguageError(
                 f"Query '{name}': expected SQL or a query made with from_stream(...), got "
                 f"{type(query).__name__}."
             )
+        elif dialect is not None:
+            raise LanguageError(f"Query '{name}': dialect= is for queries in SQL.")
         elif emit is not None:
             raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
         self._queries[name] = query

@@ -6,9 +6,13 @@ as Polars expressions. NULL gives NULL unless said otherwise.
 
 from __future__ import annotations
 
+import datetime as dt
+import zoneinfo
 from collections.abc import Callable, Mapping
 
 import polars as pl
+
+from anabranch.language.time_functions import TIMES
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What `trim` takes away unless told: spaces of all widths, not tabs or ends of lines, as DuckDB does."""
@@ -175,11 +179,13 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "date_trunc": lambda unit, a: a.dt.truncate(TRUNCATIONS[unit]),
     "ip_number": _ip_number,
     "ip_text": _ip_text,
+    **TIMES,
 }
 
 CONSTANTS: Mapping[str, tuple[int, ...]] = {
     "like": (1,), "round": (1,), "right": (1,), "trim": (1,), "ltrim": (1,), "rtrim": (1,),
-    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,),
+    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2), "local_trunc": (0, 2),
+    "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,), "strpdate": (1,),
 }  # fmt: skip
 
 
@@ -195,6 +201,13 @@ def misuse(function: str, place: int, value: object) -> str | None:
             fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]
         case "split_part", 2:
             fits, wanted = whole and value >= 1, "the number of a part, from 1"  # type: ignore[operator]
+        case ("time_bucket", _):
+            fits, wanted = isinstance(value, dt.timedelta), "a length of time"
+        case ("to_zone" | "at_zone", 1) | ("local_trunc", 2):
+            fits, wanted = (
+                value in zoneinfo.available_timezones(),
+                "a time zone such as 'Europe/Berlin'",
+            )
         case ("replace" | "split_part", 1):
             fits, wanted = isinstance(value, str) and value != "", "a text that is not empty"
         case _:

@@ -19,14 +19,15 @@ class WindowKey:
     column: str | None = None
     """The column that tells the time, if it is not the ordered attribute itself."""
 
-    def resolve(self, ordered: Ordered | None) -> Window:
+    def resolve(self, ordered: Ordered | None, days: bool = False) -> Window:
+        """The window over times of this kind; with `days`, over dates."""
         if ordered is None:
             raise LanguageError(f"{self.kind}(): the input has no ordered attribute any more.")
         if self.kind == "rows":
             numbers = [size for size in self.sizes if isinstance(size, int)]
         else:
             numbers = [
-                duration(size, ordered.timestamps, f"the size in {self.kind}()")
+                duration(size, ordered.timestamps, f"the size in {self.kind}()", days)
                 for size in self.sizes
             ]
         if len(numbers) != len(self.sizes) or any(number < 1 for number in numbers):

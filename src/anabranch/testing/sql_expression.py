@@ -150,6 +150,20 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
         case ("year" | "quarter" | "month" | "week" | "day" | "hour" | "minute" | "second" | "length"
               | "sign"):  # fmt: skip
             return f"CAST({expression.function}({parts[0]}) AS BIGINT)"
+        case "time_bucket":
+            width, offset = (
+                _micros(part) for part in (expression.arguments[0], expression.arguments[-1])
+            )
+            offset = offset if len(parts) > 2 else 0
+            into = floor_modulo(f"(epoch_us({parts[1]}) - {offset})", width)
+            return f"({parts[1]} - to_microseconds({into}))"
+        case "at_zone":
+            return f"({parts[0]} AT TIME ZONE {parts[1]})"
+        case "to_zone":
+            return f"({parts[0]} AT TIME ZONE {parts[1]})"
+        case "local_trunc":
+            unit = _UNITS[str(_value(expression.arguments[0]))]
+            return f"(date_trunc('{unit}', {parts[1]} AT TIME ZONE {parts[2]}) AT TIME ZONE {parts[2]})"
         case "dow" | "doy":
             return f"CAST(date_part('{expression.function}', {parts[0]}) AS BIGINT)"
         case "exp" | "sqrt":
@@ -159,6 +173,15 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
               | "replace" | "epoch" | "date_trunc"):  # fmt: skip
             return f"{expression.function}({', '.join(parts)})"
     raise PlanningError(f"The oracle cannot write '{expression}' as DuckDB SQL yet.")
+
+
+_UNITS = {"1s": "second", "1m": "minute", "1h": "hour", "1d": "day", "1w": "week", "1mo": "month",
+          "1q": "quarter", "1y": "year"}  # fmt: skip
+
+
+def _micros(literal: Expression) -> int:
+    value = _value(literal)
+    return value // dt.timedelta(microseconds=1) if isinstance(value, dt.timedelta) else 0
 
 
 def _ip_number(text: str) -> str:
