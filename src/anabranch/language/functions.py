@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 
+from anabranch.language.nested_functions import NESTED, NESTED_CONSTANTS
+from anabranch.language.text_functions import TEXT_CONSTANTS, TEXTS, text_misuse
 from anabranch.language.time_functions import TIMES
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
@@ -179,18 +181,38 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "date_trunc": lambda unit, a: a.dt.truncate(TRUNCATIONS[unit]),
     "ip_number": _ip_number,
     "ip_text": _ip_text,
+    "trunc": lambda a: pl.when(a < 0).then(a.ceil()).otherwise(a.floor()),
+    "cbrt": lambda a: a.cast(pl.Float64).cbrt(),
+    "sin": lambda a: a.cast(pl.Float64).sin(),
+    "cos": lambda a: a.cast(pl.Float64).cos(),
+    "tan": lambda a: a.cast(pl.Float64).tan(),
+    "asin": lambda a: a.cast(pl.Float64).arcsin(),
+    "acos": lambda a: a.cast(pl.Float64).arccos(),
+    "atan": lambda a: a.cast(pl.Float64).arctan(),
+    "atan2": lambda a, b: pl.arctan2(a.cast(pl.Float64), b.cast(pl.Float64)),
+    "degrees": lambda a: a.cast(pl.Float64).degrees(),
+    "radians": lambda a: a.cast(pl.Float64).radians(),
+    "isnan": lambda a: a.is_nan(),
+    "isfinite": lambda a: a.is_finite(),
+    "bit_count": lambda a: a.bitwise_count_ones().cast(pl.Int64),
     **TIMES,
+    **TEXTS,
+    **NESTED,
 }
 
 CONSTANTS: Mapping[str, tuple[int, ...]] = {
     "like": (1,), "round": (1,), "right": (1,), "trim": (1,), "ltrim": (1,), "rtrim": (1,),
     "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2), "local_trunc": (0, 2),
-    "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,), "strpdate": (1,),
+    **TEXT_CONSTANTS, **NESTED_CONSTANTS,
+    "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,),
+    "strpdate": (1,),
 }  # fmt: skip
 
 
 def misuse(function: str, place: int, value: object) -> str | None:
     """What is expected of a constant argument, if this value is not it."""
+    if function in TEXT_CONSTANTS:
+        return text_misuse(function, place, value)
     whole = type(value) is int
     match function, place:
         case "date_trunc", 0:

@@ -18,7 +18,7 @@ from anabranch.language.node import Node
 from anabranch.language.order import Ordered, told_by, tumble_size
 from anabranch.language.stateless import Filter, Project, retimed
 from anabranch.language.window import END, START, Everything, Tumble, Window
-from anabranch.language.window_key import WindowKey
+from anabranch.language.window_key import WindowKey, covering_of
 from anabranch.language.windowed import Windowed
 
 _BUCKET = "#window"
@@ -46,6 +46,13 @@ def grouping_of(
     if unfolded is not None:
         return unfolded
     node = _timed(node, keys)
+    shifted = next((key for key in keys if isinstance(key, WindowKey) and key.offset), None)
+    if shifted is not None:
+        days = node.ordered is not None and node.schema[node.ordered.column] == pl.Date
+        node = Windowed(node, covering_of(shifted, node.ordered, days))
+        borders = [Named(name, Column(name)) for name in (START, END)]
+        others = [key for key in keys if key is not shifted]
+        return grouping_of(node, [*borders, *others], arguments)
     plain: list[Named] = []
     window: Window | None = None
     ordered = node.ordered

@@ -64,7 +64,8 @@ class Aggregate(Node):
                 "SET allow_unbounded_state = true)."
             )
         for named in self.aggregates:
-            if named.call.function in ("first", "last") and self.input.ordered is None:
+            timed = ("first", "last", "array_agg", "string_agg")
+            if named.call.function in timed and self.input.ordered is None:
                 raise LanguageError(
                     f"{named}: the input has no ordered attribute any more, so nothing is first or "
                     f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."

@@ -49,6 +49,7 @@ TIMES: Mapping[str, Callable[..., pl.Expr]] = {
         (a.cast(pl.Float64) * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
     ),
     "from_epoch_ms": lambda a: (a.cast(pl.Int64) * 1000).cast(pl.Datetime("us")),
+    "add_days": lambda a, days: a + pl.duration(days=days),
     "make_date": lambda year, month, day: pl.date(year, month, day),
     "last_day": lambda a: a.dt.month_end().cast(pl.Date),
     "add_months": lambda a, months: a.dt.offset_by(pl.format("{}mo", months.cast(pl.Int64))),

@@ -8,6 +8,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Expression, type_of
+from anabranch.language.kinds import instance_of
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Ordered
 from anabranch.language.updates import refuse_updates
@@ -31,7 +32,7 @@ class Unnest(Node):
         kind = type_of(self.list, self.input.schema, f"UNNEST({self.list})")
         if not isinstance(kind, pl.List):
             raise LanguageError(f"UNNEST({self.list}) needs a list, but this is {kind}.")
-        added: dict[str, pl.DataType] = {self.name: _inner(kind)}
+        added: dict[str, pl.DataType] = {self.name: instance_of(kind.inner)}
         if self.position is not None:
             added[self.position] = pl.Int64()
         require_distinct([*self.input.schema, *added], "UNNEST")
@@ -46,8 +47,3 @@ class Unnest(Node):
         outer = " OUTER" if self.outer else ""
         number = f" NUMBERED {self.position}" if self.position is not None else ""
         return f"UNNEST{outer} {self.list} AS {self.name}{number}"
-
-
-def _inner(kind: pl.List) -> pl.DataType:
-    inner = kind.inner
-    return inner if isinstance(inner, pl.DataType) else inner()

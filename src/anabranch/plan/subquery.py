@@ -20,8 +20,8 @@ from anabranch.language.numbered import Numbered
 from anabranch.language.order import Ordered
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.unnest import Unnest
-from anabranch.language.windowed import Windowed, window_kind
 from anabranch.language.window import CountWindow, SessionGap
+from anabranch.language.windowed import Windowed, window_kind
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.changes import MARK

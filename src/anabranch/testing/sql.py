@@ -28,6 +28,7 @@ from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
 from anabranch.language.windowed import Windowed
 from anabranch.testing.quantiles import quantile_columns
+from anabranch.testing.sql_collecting import collected_sql
 from anabranch.testing.sql_expression import (
     EPOCH,
     SEQ,
@@ -258,6 +259,9 @@ class Translator:
                     f"user={{'{call.function}': 'sum({{}})'}}."
                 )
             return self.user[call.function].format(argument)
+        collected = collected_sql(call, schema)
+        if collected is not None:
+            return collected
         match call.function:
             case "count_distinct" | "approx_distinct":
                 return f"count(DISTINCT {argument})"
@@ -267,4 +271,6 @@ class Translator:
                 return f"sum(CAST({argument} AS DOUBLE))"
             case "var" | "stddev":
                 return f"{call.function}_samp(CAST({argument} AS DOUBLE))"
+            case "var_pop" | "stddev_pop":
+                return f"{call.function}(CAST({argument} AS DOUBLE))"
         return f"{call.function}({argument})"

@@ -23,6 +23,7 @@ from anabranch.language.expression import Expression
 from anabranch.language.inference import kind_of
 from anabranch.language.sql.precedence import OrderedParser
 from anabranch.language.sql.spelling import OURS, Spelling
+from anabranch.language.user_function import UserFunction
 
 
 class TextDialect(Dialect):
@@ -85,10 +86,12 @@ class Scope:
     inputs: Inputs = Inputs()
     own: Collection[str] = ()
     """Columns that a name without an input means first: those that GROUP BY made."""
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    """The user's functions, by names in small letters."""
     spelling: Spelling = OURS
     """The dialect that the text is written in."""
-    windows: str = ""
-    """What a window of GROUP BY is called, if it has a name: `w.start` is its beginning."""
+    window: str = ""
+    """What the window of GROUP BY is called, if there is one: `window.start` is its beginning."""
 
     def error(self, message: str, at: exp.Expr | int | None = None) -> PlacedError:
         """The error to raise, with the position of the node (or the offset) in the text."""

@@ -36,7 +36,7 @@ def split_emit(scope: Scope) -> tuple[str, str | None]:
     if "EMIT" in words[-4:-1]:
         known = ", ".join(" ".join(form) for form in FORMS)
         raise scope.error(
-            f"{' '.join(words[words.index('EMIT'):])} is not available: expected one of {known}.",
+            f"{' '.join(words[words.index('EMIT') :])} is not available: expected one of {known}.",
             tokens[words.index("EMIT")].start,
         )
     return scope.text, None

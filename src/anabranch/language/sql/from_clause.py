@@ -23,6 +23,7 @@ from anabranch.language.sql.expression import translate
 from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
 from anabranch.language.sql.refuse import refuse_clauses, refuse_input
 from anabranch.language.sql.table_function import SIZES, function_of, input_of, windowed
+from anabranch.language.sql.unnesting import gives_elements, unnested
 
 
 class QueryReader(Protocol):
@@ -59,15 +60,32 @@ class From:
         name, self.query = self._input(source.this)
         self.tables[name] = {column: column for column in self.query.node.schema}
         joins = tree.args.get("joins") or []
-        plain = all(self._kind(join) in ("inner", *FILTERING) for join in joins)
+        beside = [join for join in joins if not gives_elements(join.this)]
+        plain = len(beside) == len(joins) and all(
+            self._kind(join) in ("inner", *FILTERING) for join in joins
+        )
         # What WHERE drops counts among the last rows of an input all the same
         plain &= not any(self._within_rows(conjuncts(join.args.get("on")))[0] for join in joins)
         if joins and plain:
             for part in self._taken_from_where(name, alone=True):
                 self.query = self.query.where(translate(part, self.scope))
         for number, join in enumerate(joins):
-            filled = any(self._kind(later) in ("right", "full") for later in joins[number + 1 :])
+            later_joins = [later for later in joins[number + 1 :] if later in beside]
+            filled = any(self._kind(later) in ("right", "full") for later in later_joins)
             self._join(join, filled, plain)
+        for lateral in tree.args.get("laterals") or ():
+            self._unnest(lateral)
+
+    def _unnest(self, tree: exp.Expr) -> None:
+        """Makes a row of every element of a list."""
+        called = tree.this if isinstance(tree, exp.Table) else tree
+        if called is not tree:
+            called.set("alias", tree.args.get("alias"))
+        elements = unnested(called, self.query, self.scope)
+        self.query = elements.query
+        name = tree.alias if tree.args.get("alias") else "unnest"
+        self._refuse_twice(name, tree)
+        self.tables[name] = elements.columns
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
@@ -127,6 +145,9 @@ class From:
 
         With `plain`, no join puts NULL anywhere, nor counts rows.
         """
+        if gives_elements(tree.this):
+            self._unnest(tree.this)
+            return
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)

@@ -36,6 +36,7 @@ from anabranch.language.sql.join_scope import conjuncts
 from anabranch.language.sql.refuse import refuse_clauses, refused_statement
 from anabranch.language.sql.select import SelectReader
 from anabranch.language.sql.spelling import spelling_named
+from anabranch.language.user_function import UserFunction
 
 BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 
@@ -46,17 +47,16 @@ def read_query(
     name: str = "query",
     emit: str | None = None,
     dialect: str = "anabranch",
+    functions: Mapping[str, UserFunction] | None = None,
 ) -> Query:
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
-    return deeply(
-        lambda: _read(text, known, name, emit, dialect), f"Query '{name}'", size=len(text)
+    scope = Scope(
+        text, {}, f"Query '{name}'", functions=functions or {}, spelling=spelling_named(dialect)
     )
+    return deeply(lambda: _read(scope, known, emit), scope.where, size=len(text))
 
 
-def _read(
-    text: str, known: Mapping[str, Query], name: str, emit: str | None, dialect: str
-) -> Query:
-    scope = Scope(text, {}, f"Query '{name}'", spelling=spelling_named(dialect))
+def _read(scope: Scope, known: Mapping[str, Query], emit: str | None) -> Query:
     word = first_word(scope)
     if word in ("", ";"):
         raise scope.error("expected a SELECT, but the text is empty.")
@@ -111,7 +111,7 @@ class _Reader:
         return reader
 
     def _select(self, tree: exp.Select) -> Query:
-        allowed = ("with_", "expressions", "from_", "joins", "where", "group", "having")
+        allowed = ("with_", "expressions", "from_", "joins", "where", "group", "having", "laterals")
         refuse_clauses(tree, self.scope, allowed)
         where = tree.args.get("where")
         if where:

@@ -1,4 +1,4 @@
-"""The dialects that texts may be written in: where SQL of other systems means something else by the same words.
+"""The dialects of texts: where the SQL of other systems means something else by the same words.
 
 What only one of them has is understood in all: names of functions are aliases (`names.py`), backticks quote.
 """

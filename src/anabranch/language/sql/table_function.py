@@ -56,8 +56,19 @@ def input_of(call: exp.Anonymous, scope: Scope) -> tuple[exp.Expr, list[exp.Expr
     return parts[0], parts[1:]
 
 
+def read_by(table: exp.Table, scope: Scope) -> list[exp.Expr]:
+    """The names that an input of FROM stands for: itself, what a window function reads, or none."""
+    call = function_of(table)
+    if call is None:
+        return [table] if isinstance(table.this, exp.Identifier) else []
+    if str(call.this).lower() not in SIZES:
+        return [table]
+    read = input_of(call, scope)[0]
+    return [read] if isinstance(read, exp.Column) else []
+
+
 def windowed(call: exp.Anonymous, query: Query, rest: list[exp.Expr], scope: Scope) -> Query:
-    """The rows of a query in the windows of a call: its time, its lengths and, if there is one, its offset."""
+    """The rows of a query in the windows of a call, by its time, its lengths and, if any, its offset."""
     kind = str(call.this).lower()
     column, *lengths = rest
     if isinstance(column, exp.Anonymous) and str(column.this).lower() == "descriptor":
