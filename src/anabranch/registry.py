@@ -28,6 +28,7 @@ from anabranch.settings import Settings, read_settings
 from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
+from anabranch.sources.form import read_form, read_types
 from anabranch.sources.generate import Generator
 from anabranch.sources.make import (
     Registered,
@@ -97,7 +98,7 @@ class Registry:
         on_late: str = "count",
         max_ahead: int | str | None = None,
         time_unit: str | None = None,
-        **generator_options: Any,
+        **options: Any,
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
@@ -110,6 +111,9 @@ class Registry:
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
         are always in the same folder right under `path`. With `lanes`, as with `partitioned_by`, each of
         these folders has a time of its own, and the stream's is that of the slowest.
+        Further options are those of the generator, or say what files look like: `delimiter`, `quote`,
+        `escape`, `header`, `nulls`, `comment`, `decimal`, `time_format`, `encoding`, `types` (of some
+        columns), `rename`, and `missing="null"` for columns that not every file has.
         """
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
@@ -124,15 +128,16 @@ class Registry:
                 f"Stream '{name}' needs one input: path=, a streaming DataFrame or generator=; "
                 f"got {' and '.join(given) or 'none'}."
             )
-        if generator_options and generator is None:
-            unknown = next(iter(generator_options))
-            raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
+            types = read_schema(name, read_types(name, options.get("types", {})))
             made: Source = file_source(
-                name, str(path), format, read_schema(name, schema), file_order
-            )
+                name, str(path), format, read_schema(name, schema), file_order,
+                read_form(name, options), types,
+            )  # fmt: skip
         elif generator is not None:
-            made = make_generator(name, generator, generator_options, rows, rate)
+            made = make_generator(name, generator, options, rows, rate)
+        elif options:
+            raise SourceError(f"stream() has no option '{next(iter(options))}'.")
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
