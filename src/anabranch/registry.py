@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,8 +19,9 @@ from anabranch.errors import (
 )
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
-from anabranch.language.expression import Expression
+from anabranch.language.expression import Call, Column, Expression, lift
 from anabranch.language.node import Node, Stream
+from anabranch.language.user_function import UserFunction, user_function
 from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
@@ -72,6 +73,7 @@ class Registry:
         )
         self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}
+        self._functions: dict[str, UserFunction] = {}
         self._choosing = Choosing(self.sites, self.settings)
 
     # -- streams ----------------------------------------------------------------------------------
@@ -211,11 +213,13 @@ class Registry:
     @checked
     def query(
         self, name: str, query: Query | str | DataFrame, emit: str | None = None,
-        mode: str | None = None,
+        dialect: str | None = None, mode: str | None = None,
     ) -> Query:  # fmt: skip
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
-        `emit="update"` makes an aggregate in SQL give changed groups each epoch. An unstarted streaming
+        `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
+        text is, where systems mean something else by the same words: "spark", "duckdb", "flink",
+        "postgres", "risingwave", "arroyo"; by default that of the setting `dialect`. An unstarted streaming
         DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's output mode then.
         """
         self._check_name(name)
@@ -226,16 +230,46 @@ class Registry:
         if isinstance(query, str):
             from anabranch.language.sql.read import read_query
 
-            query = read_query(query, self._known(), name, emit or "final")
+            spoken = dialect if dialect is not None else self.settings.dialect
+            query = read_query(query, self._known(), name, emit, spoken, self._functions)
         elif not isinstance(query, Query):
             raise LanguageError(
                 f"Query '{name}': expected SQL or a query made with from_stream(...), got "
                 f"{type(query).__name__}."
             )
+        elif dialect is not None:
+            raise LanguageError(f"Query '{name}': dialect= is for queries in SQL.")
         elif emit is not None:
             raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
         self._queries[name] = query
         return query
+
+    @checked
+    def function(
+        self,
+        name: str,
+        body: Callable[..., Any],
+        *,
+        arguments: Sequence[str],
+        result: str,
+        check: bool = False,
+    ) -> Callable[..., Expression]:
+        """Registers a scalar function over Arrow columns, for SQL and to be called with expressions.
+
+        `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.
+        Its value must depend on its arguments alone: with `check` every call is made twice and compared.
+        """
+        made = user_function(name, body, arguments, result, check)
+        if name.lower() in self._functions:
+            raise LanguageError(f"There already is a function called '{name}'.")
+        self._functions[name.lower()] = made
+
+        def call(*parts: Expression | str) -> Expression:
+            return Call(
+                made, tuple(Column(part) if isinstance(part, str) else lift(part) for part in parts)
+            )
+
+        return call
 
     def _known(self) -> dict[str, Query]:
         """All that a query can read."""

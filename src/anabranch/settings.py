@@ -20,9 +20,10 @@ POLICIES = (HYBRID, "load", "memory", LAZY_DISK, ACTIVE_DISK, "none")
 AUTO = "auto"
 PER_PARTITION, PER_SITE, FIXED_PLANS = PLANS = ("partition", "site", "fixed")
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
+DIALECTS = ("anabranch", "spark", "duckdb", "flink", "postgres", "risingwave", "arroyo")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
-    "spill_first": (POOR, RICH, ANY), "plans": PLANS,
+    "spill_first": (POOR, RICH, ANY), "plans": PLANS, "dialect": DIALECTS,
 }  # fmt: skip
 
 FINITE = 1e9
@@ -52,6 +53,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # Flux: many more partitions than sites, so that load can be evened out in small steps.
     partitions_per_site: int = 32
+    # Whose SQL the texts of queries are, where systems mean something else by the same words.
+    dialect: str = "anabranch"
     # An epoch takes whole files until one of these is reached.
     max_files_per_epoch: int = 1000
     max_bytes_per_epoch: int = 256 * 1024 * 1024
