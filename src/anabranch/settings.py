@@ -39,7 +39,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "spill_idle_epochs": (0, inf), "memory_balance": (0, 1), "output_ratio": (1, FINITE),
     "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
     "compaction_floor_rows": (0, inf), "combine_reduction": (0, FINITE), "keep_manifests": (1, inf),
-    "recent_progress": (1, inf), "landing_ahead": (1, inf),
+    "recent_progress": (1, inf), "event_history_bytes": (0, inf), "landing_ahead": (1, inf),
 }  # fmt: skip
 """The least and the most that each number may be."""
 
@@ -142,6 +142,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     allow_unbounded_state: bool = False
     # Progress reports kept in memory.
     recent_progress: int = 100
+    # Bytes of events kept beside the checkpoint, for those who look later: the page, the report. 0: none.
+    event_history_bytes: int = 64 * 1024 * 1024
     # Batches of a streaming DataFrame that may be landed ahead of the epochs.
     landing_ahead: int = 2
 
