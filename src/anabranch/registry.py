@@ -152,7 +152,8 @@ class Registry:
         require_columns(name, made.schema)
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
-        allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
+        days = node.schema[ordered] == pl.Date
+        allowed = duration(lateness, node.ordered.timestamps, "lateness", days) if lateness else 0
         if not 0 <= allowed <= LONGEST:
             raise SettingsError(
                 f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
