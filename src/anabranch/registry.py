@@ -217,8 +217,7 @@ class Registry:
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
         `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
-        text is, where systems mean something else by the same words: "spark", "duckdb", "flink",
-        "postgres", "risingwave", "arroyo"; by default that of the setting `dialect`.
+        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo".
         """
         self._check_name(name)
         if isinstance(query, str):
@@ -240,14 +239,9 @@ class Registry:
 
     @checked
     def function(
-        self,
-        name: str,
-        body: Callable[..., Any],
-        *,
-        arguments: Sequence[str],
-        result: str,
+        self, name: str, body: Callable[..., Any], *, arguments: Sequence[str], result: str,
         check: bool = False,
-    ) -> Callable[..., Expression]:
+    ) -> Callable[..., Expression]:  # fmt: skip
         """Registers a scalar function over Arrow columns, for SQL and to be called with expressions.
 
         `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.
