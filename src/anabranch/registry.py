@@ -36,6 +36,7 @@ from anabranch.sources.make import (
     read_schema,
     require_columns,
 )
+from anabranch.sources.tables.make import table_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,18 +90,23 @@ class Registry:
         partitioned_by: Sequence[str | Expression] = (),
         lanes: bool = False,
         generator: str | Generator | None = None,
+        delta: str | Path | None = None,
+        iceberg: str | None = None,
         rows: int | None = None,
         rate: int | None = None,
         on_bad: str = "stop",
         on_late: str = "count",
         max_ahead: int | str | None = None,
         time_unit: str | None = None,
-        **generator_options: Any,
+        **options: Any,
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
-        Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
-        bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
+        Give one of `path` (files), a streaming DataFrame, `generator` (packets, calls, auctions,
+        bids), or a table: `delta` (its folder) or `iceberg` (its name, with `catalog`, `uri` and
+        `warehouse`). Of a table all rows are read, then those that are added; at versions that take rows
+        away the stream stops, or with `on_change="skip"` passes over them. `ordered` names the attribute
+        that grows with time, `lateness` by how much rows may be
         out of order. Files that wait are taken by the time of their last change, or with
         `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
@@ -114,23 +120,29 @@ class Registry:
         check_choice("on_late", on_late, ("count", "dead-letter"))
         given = [
             what
-            for what, value in (("source", source), ("path", path), ("generator", generator))
+            for what, value in (
+                ("source", source), ("path", path), ("generator", generator), ("delta", delta),
+                ("iceberg", iceberg),
+            )
             if value is not None
-        ]
+        ]  # fmt: skip
         if len(given) != 1:
             raise SourceError(
-                f"Stream '{name}' needs one input: path=, a streaming DataFrame or generator=; "
-                f"got {' and '.join(given) or 'none'}."
+                f"Stream '{name}' needs one input: path=, a streaming DataFrame, delta=, iceberg= or "
+                f"generator=; got {' and '.join(given) or 'none'}."
             )
-        if generator_options and generator is None:
-            unknown = next(iter(generator_options))
+        table = delta if delta is not None else iceberg
+        if options and generator is None and table is None:
+            unknown = next(iter(options))
             raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
             made: Source = file_source(
                 name, str(path), format, read_schema(name, schema), file_order
             )
         elif generator is not None:
-            made = make_generator(name, generator, generator_options, rows, rate)
+            made = make_generator(name, generator, options, rows, rate)
+        elif table is not None:
+            made = table_source(name, given[0], table, options)
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
