@@ -44,7 +44,7 @@ def test_epochs_are_posted_with_a_key() -> None:
         run(given, queries, {"q": webhook(address, "q", wait=0.0)})
         assert sorted(got) == ["q-0", "q-1", "q-2"]
         assert rows_of(pl.concat(got.values())) == rows_of(pl.concat(given))
-        with pytest.raises(RunError, match="function of the sink of query 'q' failed.*400"):
+        with pytest.raises(RunError, match=r"function of the sink of query 'q' failed.*400"):
             run(given[:1], queries, {"q": webhook(address, "q", wait=0.0)})
     finally:
         server.shutdown()

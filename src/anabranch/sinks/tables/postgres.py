@@ -2,8 +2,8 @@
 
     anabranch_epochs (run, query, epoch)    in the schema of the table: how far each run has come
 
-Rows and number are one transaction, and the number can only grow: an epoch that is handed over again, or by two
-drivers at once, counts once. Readers see whole epochs.
+Rows and number are one transaction, and the number can only grow. An epoch that is handed over again counts
+once, by two drivers at once too. Readers see whole epochs.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class PostgresSink:
 
     `uri` is that of the database, as `postgresql://host/database`; what it leaves out is taken from the
     environment (PGPASSWORD, PGPASSFILE, PGUSER and the like): that is the place for the password. With
-    `evolve`, columns that the table lacks are added. Results that replace earlier ones (emit="update") take the
-    place of the rows of their groups, or with `updates="append"` every change is kept.
+    `evolve`, columns that the table lacks are added. Results that replace earlier ones (emit="update") take
+    the place of the rows of their groups, or with `updates="append"` every change is kept.
     """
 
     name: str
