@@ -33,7 +33,7 @@ from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import NONE, Settings
+from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest
 
 
@@ -48,8 +48,7 @@ class Governor:
         exchanges = manifest.exchanges.items()
         self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
         self._history = DecisionHistory()
-        pausing = settings.skew_buffer != NONE
-        self.holdings = Holdings(plan, sites, manifest, manner, pausing, self._history)
+        self.holdings = Holdings(plan, settings, sites, manifest, manner, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
         self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
@@ -98,9 +97,12 @@ class Governor:
         """What the manifest keeps of it beside the maps."""
         return self.holdings.record()
 
-    def describe(self, manifest: Manifest) -> dict[str, Any]:
-        """The state of the controllers and what was decided since it was last told."""
-        recent = self._history.tell()
+    def untold(self) -> list[Decision]:
+        """What was decided since it was last asked for."""
+        return self._history.tell()
+
+    def describe(self, manifest: Manifest, recent: Sequence[Decision]) -> dict[str, Any]:
+        """The state of the controllers, and recent decisions."""
         return {
             "policy": self._settings.policy,
             **self._buffer.describe(manifest),
@@ -110,6 +112,7 @@ class Governor:
             ],
             "memory": self._balancing.describe_memory(),
             "aside": self.holdings.spilling.describe(manifest, self.maps),
+            "shapes": self.holdings.shapes.describe(manifest, self.maps),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
@@ -288,10 +291,7 @@ class Governor:
         return waiting
 
     def pending(self, manifest: Manifest) -> bool:
-        """Whether something is to go on although no rows come: rows to be let go, moves under way.
-
-        Nothing waits for slow sites any more then: without rows none is slow.
-        """
+        """Whether something is to go on although no rows come, as none is slow then: what waits, moves."""
         with self.changing:
             self._buffer.forget_slow()
             released = self.holding(manifest).released

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import msgspec
 import polars as pl
 
+from anabranch.adapt.protocols.replanning import NO_TURN
 from anabranch.engine.counting import Made, added
 from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
@@ -153,10 +154,11 @@ def _advance(
         own = frames if len(flows) == 1 else [_cut(frame, flow.slots) for frame in frames]
         moment = Moment(subquery.watermark(flow.before), subquery.watermark(flow.after))
         still = moment.before == moment.after and not any(own) and not flow.cuts
-        if still and subquery.exchange not in orders.scattering:
+        changing = orders.turns.get(subquery.name, NO_TURN).changing
+        if still and not changing and subquery.exchange not in orders.scattering:
             continue  # neither rows nor time have come
         results = SentResults(orders, subquery, f"site-{site:04d}-{number}", report, outbox, made)
-        for part in parts_of(orders, subquery, flow):
+        for part in parts_of(orders, subquery, site, flow, moment.before, done):
             mine = own if part.owned == flow.slots else [_cut(frame, part.owned) for frame in own]
             if flow.cuts:
                 results.add(subquery.operator.owed(part, flow.cuts))

@@ -37,6 +37,8 @@ from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.unnest import Unnest
+from anabranch.language.windowed import Windowed
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
@@ -176,7 +178,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
     match node:
         case Stream():
             return {node.name: attributes_of(node)}
-        case Filter() | Branch():
+        case Filter() | Branch() | Windowed() | Unnest():
             return inputs[0]
         case Project():
             return _compute(node.columns, inputs[0])

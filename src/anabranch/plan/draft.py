@@ -18,7 +18,9 @@ from anabranch.language.expression import type_of
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE, check_gone
+from anabranch.language.windowed import Windowed
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
@@ -27,7 +29,8 @@ from anabranch.plan.subquery import Path, Stateful, Subquery
 from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {
-    Filter: "where", Branch: "case", Project: "select", Union: "union",
+    Filter: "where", Branch: "case", Project: "select", Union: "union", Windowed: "windows",
+    Unnest: "unnest",
 }  # fmt: skip
 """The stateless nodes, and what their subqueries are called where they have any."""
 

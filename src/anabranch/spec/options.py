@@ -31,7 +31,10 @@ FILES: Kinds = {
     "schema": (dict,),
     "file_order": (str,),
     "lanes": (bool,),
-}
+    "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
+    "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
+    "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
+}  # fmt: skip
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),

@@ -29,6 +29,7 @@ from anabranch.spec.options import (
 )
 from anabranch.spec.place import read_text
 from anabranch.spec.spec import Definition, Spec
+from anabranch.spec.sql_function import SqlFunction, read_function
 from anabranch.spec.sql_query import SqlQuery
 from anabranch.spec.sql_stream import read_stream
 from anabranch.spec.sql_tokens import Spot, Statement, Value, near, statements
@@ -38,10 +39,11 @@ FORMS = {
     "QUERY": "CREATE QUERY name AS SELECT * FROM stream",
     "VIEW": "CREATE VIEW name AS SELECT * FROM stream",
     "SINK": "CREATE SINK query TO 'folder'",
+    "FUNCTION": "CREATE FUNCTION name(BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS 'module:function'",
 }
 STATEMENTS = (
-    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE SINK "
-    "and SET."
+    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE FUNCTION, "
+    "CREATE SINK and SET."
 )
 
 
@@ -58,10 +60,12 @@ class _File:
     targets: dict[str, Spot] = field(default_factory=dict)
     """Where sinks name their queries."""
     views: set[str] = field(default_factory=set)
+    functions: list[SqlFunction] = field(default_factory=list)
 
     def statement(self, words: Statement) -> None:
         creators: dict[str, Callable[[Statement], None]] = {
             "STREAM": self._stream, "QUERY": self._query, "VIEW": self._view, "SINK": self._sink,
+            "FUNCTION": self._function,
         }  # fmt: skip
         name = words.shown().strip("'").upper()
         if words.take("SET"):
@@ -71,6 +75,8 @@ class _File:
         if not words.take("CREATE"):
             hint = near(words.peek(), ("CREATE", "SET"))
             raise words.spot().error(f"there is no statement {name} here.{hint} {STATEMENTS}")
+        if words.take("MATERIALIZED", "VIEW"):
+            return self._query(words)  # as RisingWave and Materialize call it
         for kind, create in creators.items():
             if words.take(kind):
                 return create(words)
@@ -125,6 +131,13 @@ class _File:
         words.end()
         self.sinks[name] = sink_of(folder, given)
 
+    def _function(self, words: Statement) -> None:
+        spot = words.spot()
+        made = read_function(words, FORMS["FUNCTION"])
+        if any(made.name == other.name for other in self.functions):
+            raise spot.error(f"there already is a function called '{made.name}'.")
+        self.functions.append(made)
+
     def _set(self, words: Statement) -> None:
         known = (*RUN, *SETTINGS)
         spot, key = words.spot(), words.name("an option: SET at_end = 'close'").lower()
@@ -161,6 +174,7 @@ class _File:
             settings=settings_of(rest),
             run=values(run, RUN),
             places=self.places,
+            functions=tuple(self.functions),
         )
 
 

@@ -8,7 +8,7 @@ alone become a filter of that input, wherever that means the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -21,7 +21,9 @@ from anabranch.language.join import FILTERING, JOINS, Join
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
-from anabranch.language.sql.refuse import refuse_input
+from anabranch.language.sql.refuse import refuse_clauses, refuse_input
+from anabranch.language.sql.table_function import SIZES, function_of, input_of, windowed
+from anabranch.language.sql.unnesting import gives_elements, unnested
 
 
 class QueryReader(Protocol):
@@ -49,7 +51,7 @@ class From:
     def scope(self) -> Scope:
         scope = self.reader.scope
         inputs = Inputs(dict(self.tables), dict(self.merged), frozenset(self.asked))
-        return Scope(scope.text, self.query.node.schema, scope.where, inputs)
+        return replace(scope, schema=self.query.node.schema, inputs=inputs)
 
     def read(self, tree: exp.Select) -> None:
         source = tree.args.get("from_")
@@ -58,24 +60,41 @@ class From:
         name, self.query = self._input(source.this)
         self.tables[name] = {column: column for column in self.query.node.schema}
         joins = tree.args.get("joins") or []
-        plain = all(self._kind(join) in ("inner", *FILTERING) for join in joins)
+        beside = [join for join in joins if not gives_elements(join.this)]
+        plain = len(beside) == len(joins) and all(
+            self._kind(join) in ("inner", *FILTERING) for join in joins
+        )
         # What WHERE drops counts among the last rows of an input all the same
         plain &= not any(self._within_rows(conjuncts(join.args.get("on")))[0] for join in joins)
         if joins and plain:
             for part in self._taken_from_where(name, alone=True):
                 self.query = self.query.where(translate(part, self.scope))
         for number, join in enumerate(joins):
-            filled = any(self._kind(later) in ("right", "full") for later in joins[number + 1 :])
+            later_joins = [later for later in joins[number + 1 :] if later in beside]
+            filled = any(self._kind(later) in ("right", "full") for later in later_joins)
             self._join(join, filled, plain)
+        for lateral in tree.args.get("laterals") or ():
+            self._unnest(lateral)
+
+    def _unnest(self, tree: exp.Expr) -> None:
+        """Makes a row of every element of a list."""
+        called = tree.this if isinstance(tree, exp.Table) else tree
+        if called is not tree:
+            called.set("alias", tree.args.get("alias"))
+        elements = unnested(called, self.query, self.scope)
+        self.query = elements.query
+        name = tree.alias if tree.args.get("alias") else "unnest"
+        self._refuse_twice(name, tree)
+        self.tables[name] = elements.columns
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
+        call = function_of(tree)
+        if call is not None and str(call.this).lower() in SIZES:
+            return self._windowed(call, tree)
         refuse_input(tree, self.reader.scope)
         name = tree.alias_or_name
-        if name in self.tables:
-            raise self.reader.scope.error(
-                f"two inputs are called '{name}': give one another name with AS.", tree
-            )
+        self._refuse_twice(name, tree)
         if isinstance(tree, exp.Subquery):
             around = tree.find_ancestor(exp.Select)
             if not name and (self.tables or (around and around.args.get("joins"))):
@@ -83,12 +102,41 @@ class From:
                     "a sub-query beside others needs a name: (…) AS x.", tree
                 )
             return name, self.reader.query(tree.this)
-        known = self.reader.known
-        if tree.name not in known:
+        return name, self._named_input(tree.this, tree)[1]
+
+    def _named_input(self, identifier: exp.Identifier, tree: exp.Expr) -> tuple[str, Query]:
+        known, name = self.reader.known, identifier.name
+        if name not in known:
             raise self.reader.scope.error(
-                f"there is no stream or query '{tree.name}'.{suggest(tree.name, known)}", tree
+                f"there is no stream or query '{name}'.{suggest(name, known)}", tree
             )
-        return name, known[tree.name]
+        return name, known[name]
+
+    def _refuse_twice(self, name: str, tree: exp.Expr) -> None:
+        if name in self.tables:
+            raise self.reader.scope.error(
+                f"two inputs are called '{name}': give one another name with AS.", tree
+            )
+
+    def _windowed(self, call: exp.Anonymous, tree: exp.Expr) -> tuple[str, Query]:
+        """The rows of an input in windows; without a name of its own, under that of the input."""
+        refuse_clauses(tree, self.reader.scope, ("this", "alias"))
+        read, rest = input_of(call, self.reader.scope)
+        if isinstance(read, exp.Column) and not read.table:
+            name, query = self._named_input(exp.to_identifier(read.name), read)
+        elif isinstance(read, (exp.Subquery, exp.Anonymous, exp.Select)):
+            inner = read.this if isinstance(read, exp.Subquery) else read
+            if isinstance(inner, exp.Anonymous):
+                inner = exp.select("*").from_(exp.Table(this=inner))
+            name, query = "", self.reader.query(inner)
+        else:
+            raise self.reader.scope.error(
+                f"{str(call.this).upper()} reads a stream or query by its name, or a sub-query.",
+                read,
+            )
+        name = tree.alias or name
+        self._refuse_twice(name, tree)
+        return name, windowed(call, query, rest, self.reader.scope)
 
     # -- joins ------------------------------------------------------------------------------------
 
@@ -97,6 +145,9 @@ class From:
 
         With `plain`, no join puts NULL anywhere, nor counts rows.
         """
+        if gives_elements(tree.this):
+            self._unnest(tree.this)
+            return
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)

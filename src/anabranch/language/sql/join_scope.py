@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 from sqlglot import exp
@@ -31,7 +31,7 @@ class JoinScope:
         names = right_names(before.schema, right, name)
         columns = {**before.schema, **{names[own]: kind for own, kind in right.items()}}
         inputs = Inputs({**before.inputs.tables, name: names}, before.inputs.merged)
-        both = Scope(before.text, pl.Schema(columns), before.where, inputs)
+        both = replace(before, schema=pl.Schema(columns), inputs=inputs)
         return cls(before, name, right, names, both)
 
     def pair(self, tree: exp.Expr) -> Pair | None:
