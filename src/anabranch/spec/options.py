@@ -31,6 +31,8 @@ FILES: Kinds = {
     "schema": (dict,),
     "file_order": (str,),
     "lanes": (bool,),
+    "clean_source": (str,),
+    "archive": (str,),
     "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
     "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
     "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
