@@ -151,7 +151,8 @@ class Registry:
         require_columns(name, made.schema)
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
-        allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
+        days = node.schema[ordered] == pl.Date
+        allowed = duration(lateness, node.ordered.timestamps, "lateness", days) if lateness else 0
         if not 0 <= allowed <= LONGEST:
             raise SettingsError(
                 f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
@@ -216,9 +217,9 @@ class Registry:
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
         `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
-        text is, where systems mean something else by the same words: "spark", "duckdb", "flink",
-        "postgres", "risingwave", "arroyo"; by default that of the setting `dialect`. An unstarted streaming
-        DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's output mode then.
+        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo". An
+        unstarted streaming DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's
+        output mode then.
         """
         self._check_name(name)
         if hasattr(query, "isStreaming"):
@@ -244,14 +245,9 @@ class Registry:
 
     @checked
     def function(
-        self,
-        name: str,
-        body: Callable[..., Any],
-        *,
-        arguments: Sequence[str],
-        result: str,
+        self, name: str, body: Callable[..., Any], *, arguments: Sequence[str], result: str,
         check: bool = False,
-    ) -> Callable[..., Expression]:
+    ) -> Callable[..., Expression]:  # fmt: skip
         """Registers a scalar function over Arrow columns, for SQL and to be called with expressions.
 
         `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.

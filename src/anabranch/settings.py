@@ -40,6 +40,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
     "compaction_floor_rows": (0, inf), "combine_reduction": (0, FINITE), "keep_manifests": (1, inf),
     "recent_progress": (1, inf), "event_history_bytes": (0, inf), "landing_ahead": (1, inf),
+    "replan_effort": (0, FINITE),
 }  # fmt: skip
 """The least and the most that each number may be."""
 
@@ -85,6 +86,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Who has a shape of a join to itself, chosen by what is measured: each "partition", or each "site". If
     # "fixed", all of it stays as join_shape says, or as run.replan() has it.
     plans: str = PER_PARTITION
+    # The share of the work of a join that may go into counting what it would do in other shapes.
+    replan_effort: float = 0.02
     # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
     # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
     # is room. "lazy-disk": the paper on state adaptation, which evens out memory. "active-disk": the same,

@@ -66,7 +66,7 @@ class Holdings:
         self.hot = HotSlots(plan, maps, manifest)
         self.spilling = Spilling(plan, manifest)
         """What of the state is to be put aside or brought together."""
-        self.shapes = JoinShapes(plan, settings, manifest)
+        self.shapes = JoinShapes(plan, settings, manifest, history)
         """In which shape joins of several inputs are to work."""
         moves = MoveProtocol(
             settings.skew_buffer != NONE,

@@ -12,6 +12,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.protocols.replanning import Turn, next_turn, validate
+from anabranch.control.decisions import DecisionHistory
 from anabranch.errors import SettingsError
 from anabranch.language.shape import NAMED, flat_shape, read_shape, written_shape
 from anabranch.plan.plan import Plan
@@ -30,8 +31,10 @@ REMADE_BYTES = 64 * 1024 * 1024
 class JoinShapes:
     """What was asked for, and how far it has come."""
 
-    def __init__(self, plan: Plan, settings: Settings, manifest: Manifest) -> None:
-        self._plan = plan
+    def __init__(
+        self, plan: Plan, settings: Settings, manifest: Manifest, history: DecisionHistory
+    ) -> None:
+        self._plan, self._history = plan, history
         self.inputs = {name: one.inputs for name, one in plan.subqueries.items() if one.shaped}
         """The joins that can have several shapes, with the number of their inputs."""
         self.wanted: dict[str, Shapes] = {
@@ -63,6 +66,10 @@ class JoinShapes:
             )
             for before, some in former.items()
         ]  # fmt: skip
+
+    def kept(self, subquery: str, text: str) -> str:
+        """A shape of a join as manifests have it."""
+        return kept_shape(text, self.inputs[subquery])
 
     def shape_at(self, subquery: str, slot: int) -> str:
         """The shape that is wanted for a slot."""
@@ -114,6 +121,8 @@ class JoinShapes:
                 shapes, self.wanted[name], flat, resting, sizes, owners, REMADE_BYTES
             )
             validate(turns[name], shapes, flat, resting)
+            if turns[name].changing:
+                self._history.reshaped(name, turns[name].slots, manifest.epoch + 1)
         return turns
 
     def describe(

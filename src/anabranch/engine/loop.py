@@ -268,6 +268,7 @@ class Loop:
             },
             scattering=scattering,
             turns=turns,
+            sampling=self.governor.planning.due(ended),
             released=waiting.released,
             held=waiting.held,
             reach={

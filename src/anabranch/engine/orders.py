@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from anabranch.adapt.protocols.replanning import Turn
@@ -85,6 +85,8 @@ class Orders:
     """The cells of each exchange whose rows meet in a grid."""
     turns: Mapping[str, Turn] = field(default_factory=dict)
     """The shapes of joins of several inputs, where they are not the flat one, and what comes to them."""
+    sampling: Collection[str] = ()
+    """The joins of which it is counted what they would do in other shapes."""
     scattered: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
     """Slots of each exchange whose rows meet in cells."""
     scattering: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)

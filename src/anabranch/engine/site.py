@@ -20,6 +20,7 @@ from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, pack, write_results
 from anabranch.engine.remembering import parts_of, plain_again, put_aside, remember
+from anabranch.engine.replanning import count_sample
 from anabranch.engine.report import (
     EpochReport,
     Fault,
@@ -163,6 +164,8 @@ def _advance(
             if flow.cuts:
                 results.add(subquery.operator.owed(part, flow.cuts))
             results.add(subquery.operator.advance(mine, part, moment))
+            if subquery.name in orders.sampling and not (flow.cuts or flow.newest):
+                count_sample(orders, subquery, mine, part, moment.before, done)
             done.groups += part.groups
             done.compared += part.compared
             done.warnings += part.warnings

@@ -9,7 +9,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
-from anabranch.language.expression import TYPES, Column, Named, type_of
+from anabranch.language.expression import TYPES, Column, Named, columns_of, type_of
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Near, Ordered
 from anabranch.language.updates import Updates, refuse_updates
@@ -55,6 +55,7 @@ class Aggregate(Node):
                     "join loses it, and so does a select without it."
                 )
             stamps = self.input.ordered.timestamps
+            self._refuse_computed(self.input.ordered)
             raise LanguageError(
                 "This aggregate has no window, so it would never be final and its state would grow "
                 "for ever: group by a window of the ordered attribute ("
@@ -85,6 +86,17 @@ class Aggregate(Node):
             keys = {*self._window_types(), *(key.name for key in self.keys)}
             derived = frozenset({END} & self._window_types().keys())
             object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
+
+    def _refuse_computed(self, time: Ordered) -> None:
+        """Tells which functions of the time are windows, where a key is another one."""
+        for key in self.keys:
+            if time.timestamps and time.column in columns_of(key.expression):
+                raise LanguageError(
+                    f"GROUP BY {key.expression}: this is computed of the ordered attribute '{time.column}', "
+                    "but is no window of it. These are: DATE_TRUNC('hour', ts), TIME_BUCKET('1 hour', ts), "
+                    "CAST(ts AS DATE), FLOOR(EPOCH(ts) / 3600), TUMBLE(ts, '1 hour'), of the attribute as it "
+                    "is."
+                )
 
     def _window_types(self) -> dict[str, pl.DataType]:
         if isinstance(self.window, Everything):

@@ -121,6 +121,11 @@ def type_words(kind: pl.DataType) -> str:
     """
     if isinstance(kind, pl.Decimal):
         return decimal_name(kind)
+    if isinstance(kind, pl.List):
+        return f"list({type_words(instance_of(kind.inner))})"
+    if isinstance(kind, pl.Struct):
+        fields = (f"{one.name} {type_words(instance_of(one.dtype))}" for one in kind.fields)
+        return f"struct({', '.join(fields)})"
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return f"{type_words(pl.Datetime(kind.time_unit))} in {kind.time_zone}"
     return next((name for name, named in TYPES.items() if named == kind), str(kind))

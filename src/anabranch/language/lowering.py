@@ -75,7 +75,8 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
     """A call over its arguments; of constants alone, its value."""
     try:
         computed = _apply(call, arguments)
-        if computed.is_constant or not all(argument.is_constant for argument in arguments):
+        fixed = all(argument.is_constant for argument in arguments)
+        if computed.is_constant or computed.kind.is_nested() or not fixed:
             return computed
         value = pl.select(value=computed.expr).to_series()
     except pl.exceptions.PolarsError as error:

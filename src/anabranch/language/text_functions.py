@@ -67,7 +67,9 @@ TEXTS: Mapping[str, Callable[..., pl.Expr]] = {
     "lpad": lambda a, length, fill=" ": _padded(a, length, fill, True),
     "rpad": lambda a, length, fill=" ": _padded(a, length, fill, False),
     "reverse": lambda a: a.str.reverse(),
-    "repeat": lambda a, count: a.repeat_by(count.clip(0).cast(pl.UInt32)).list.join(""),
+    "repeat": lambda a, count: pl.when(a.is_not_null()).then(
+        a.repeat_by(count.clip(0).cast(pl.UInt32)).list.join("")
+    ),
     "initcap": lambda a: a.str.to_titlecase(),
     "translate": _translate,
     "concat_ws": lambda separator, *parts: pl.concat_str(

@@ -83,8 +83,12 @@ class Unnested:
 
     def __call__(self, rows: pl.DataFrame) -> pl.DataFrame:
         made = rows.with_columns(to_polars(self.list, rows.schema).alias(_ELEMENT))
-        if not self.outer:
-            made = made.filter(pl.col(_ELEMENT).list.len() > 0)
+        some = pl.col(_ELEMENT).list.len() > 0
+        if self.outer:
+            # NULL gives a row with NULL, an empty list none
+            made = made.with_columns(pl.when(some).then(pl.col(_ELEMENT)))
+        else:
+            made = made.filter(some)
         columns = [_ELEMENT]
         if self.position is not None:
             numbers = pl.int_ranges(1, pl.col(_ELEMENT).list.len().cast(pl.Int64) + 1)

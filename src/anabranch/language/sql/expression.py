@@ -42,7 +42,7 @@ from anabranch.language.sql.like import like
 from anabranch.language.sql.nested import NESTED, read_nested
 from anabranch.language.sql.precedence import unclear
 from anabranch.language.sql.refuse import ELSEWHERE
-from anabranch.language.sql.time_rewrites import at_time_zone, text_constant
+from anabranch.language.sql.time_rewrites import at_time_zone, zone_named
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
@@ -130,7 +130,7 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             return read_interval(tree, scope)
         case exp.AtTimeZone():
             with scope.placed(tree):
-                zone = text_constant(translate(tree.args["zone"], scope), "a time zone")
+                zone = zone_named(translate(tree.args["zone"], scope))
                 return at_time_zone(translate(tree.this, scope), zone, scope)
         case exp.RegexpLike() | exp.RegexpILike():
             text, pattern = _sides(tree, scope)

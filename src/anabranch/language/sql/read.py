@@ -33,7 +33,7 @@ from anabranch.language.sql.emit import split_emit
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.from_clause import From
 from anabranch.language.sql.join_scope import conjuncts
-from anabranch.language.sql.refuse import refuse_clauses, refused_statement
+from anabranch.language.sql.refuse import refuse_clauses, refuse_patterns, refused_statement
 from anabranch.language.sql.select import SelectReader
 from anabranch.language.sql.spelling import spelling_named
 from anabranch.language.user_function import UserFunction
@@ -58,6 +58,7 @@ def read_query(
 
 def _read(scope: Scope, known: Mapping[str, Query], emit: str | None) -> Query:
     word = first_word(scope)
+    refuse_patterns(scope)
     if word in ("", ";"):
         raise scope.error("expected a SELECT, but the text is empty.")
     if word not in BEGINNINGS:

@@ -243,7 +243,7 @@ class SelectReader:
 
     def _replace(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a column in place of every aggregate, which is noted down."""
-        tree = with_borders(tree, self.window, self.scope)
+        tree = with_borders(tree, self.window, self.window_name, self.scope)
         found = aggregates_in(tree)
         if found and found[0] is tree:
             return resolved(self._note(tree, ""))

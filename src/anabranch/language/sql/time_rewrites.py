@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import zoneinfo
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
@@ -144,7 +145,7 @@ def date_trunc(arguments: Arguments, scope: Scope) -> Expression:
     name = {"mon": "month", "mm": "month", "yyyy": "year", "dd": "day"}.get(name, name)
     if not rest:
         return Call("date_trunc", (Literal(name), _timestamp(time, scope)))
-    zone = text_constant(rest[0], "the time zone of DATE_TRUNC")
+    zone = zone_named(rest[0])
     if name not in TRUNCATIONS:
         raise LanguageError(f"DATE_TRUNC has no unit '{name}': expected {', '.join(TRUNCATIONS)}.")
     kind = scope.kind(time)
@@ -152,6 +153,16 @@ def date_trunc(arguments: Arguments, scope: Scope) -> Expression:
     moment = Call("to_zone", (_timestamp(time, scope), Literal("UTC"))) if naive else time
     local = Call("local_trunc", (Literal(TRUNCATIONS[name]), moment, Literal(zone)))
     return Call("at_zone", (local, Literal("UTC"))) if naive else local
+
+
+def zone_named(argument: Expression) -> str:
+    """The time zone that an argument names; an error if there is no such zone."""
+    zone = text_constant(argument, "a time zone")
+    if zone not in zoneinfo.available_timezones():
+        raise LanguageError(
+            f"there is no time zone '{zone}': expected one such as 'Europe/Berlin'."
+        )
+    return zone
 
 
 def at_time_zone(time: Expression, zone: str, scope: Scope) -> Expression:

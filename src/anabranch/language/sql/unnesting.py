@@ -38,14 +38,14 @@ def unnested(tree: exp.Expr, query: Query, scope: Scope) -> Elements:
     alias = tree.args.get("alias")
     given = [column.name for column in (alias.args.get("columns") or ())] if alias else []
     outer = FUNCTIONS[name] or bool(tree.args.get("outer"))
-    numbered = name == "posexplode" or bool(tree.args.get("offset"))
-    if numbered and name == "posexplode":
-        position, element = given if len(given) == 2 else ("pos", "col")
-    elif numbered:
-        element, position = given if len(given) == 2 else ("unnest", "ordinality")
-    else:
-        element = given[0] if given else (alias.name if alias and alias.name else "unnest")
-        position = ""
+    if name == "posexplode":
+        raise scope.error(
+            "POSEXPLODE is not available: write CROSS JOIN UNNEST(xs) WITH ORDINALITY AS u(x, n).",
+            tree,
+        )
+    element = given[0] if given else (alias.name if alias and alias.name else "unnest")
+    offset = tree.args.get("offset")
+    position = offset.name if isinstance(offset, exp.Expr) else "ordinality" if offset else ""
     taken = query.node.schema
     shown = {one: one if one not in taken else f"{one}_{alias.name if alias else 'unnest'}"
              for one in (element, position) if one}  # fmt: skip
@@ -54,8 +54,6 @@ def unnested(tree: exp.Expr, query: Query, scope: Scope) -> Elements:
             query.node, translate(arguments[0], scope), shown[element], outer,
             shown.get(position) if position else None,
         )  # fmt: skip
-    if name == "posexplode":
-        raise scope.error("POSEXPLODE is not available: write UNNEST(xs) WITH ORDINALITY.", tree)
     return Elements(Query(node), shown)
 
 

@@ -31,7 +31,7 @@ def border_of(tree: exp.Column, scope: Scope) -> Expression | None:
     return None
 
 
-def with_borders(tree: exp.Expr, window: exp.Anonymous | None, scope: Scope) -> exp.Expr:
+def with_borders(tree: exp.Expr, window: exp.Anonymous | None, name: str, scope: Scope) -> exp.Expr:
     """The tree with columns in place of TUMBLE_START(…) and of the window as it stands in GROUP BY."""
     calls = [node for node in tree.find_all(exp.Anonymous) if _meant(node) is not None]
     same = window is not None and any(node == window for node in tree.find_all(exp.Anonymous))
@@ -40,7 +40,7 @@ def with_borders(tree: exp.Expr, window: exp.Anonymous | None, scope: Scope) -> 
     tree = tree.copy()
     for node in list(tree.find_all(exp.Anonymous)):
         if window is not None and node == window:
-            tree = _replaced(tree, node, exp.column("window"))
+            tree = _replaced(tree, node, exp.column(name))
             continue
         meant = _meant(node)
         if meant is None:
