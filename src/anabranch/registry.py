@@ -102,7 +102,8 @@ class Registry:
         `warehouse`); versions that take rows away stop the stream, or with `on_change="skip"` are passed
         over. `ordered` names the attribute that grows with time, `lateness` by how much rows may be out of
         order. Files that wait are taken by the time of their last change, or with `file_order="name"` by
-        their names; `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away then. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
+        their names; `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away
+        then. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
         ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
