@@ -33,7 +33,8 @@ PLAIN = {
         strftime(date_time, '%H:%M') AS time FROM bid""",
     "q11": """SELECT bidder, count(*) AS bid_count, min(date_time) AS starttime,
         max(date_time) + INTERVAL '10 seconds' AS endtime FROM (SELECT *, sum(fresh) OVER
-        (PARTITION BY bidder ORDER BY date_time) AS s FROM (SELECT *, CASE WHEN date_time - lag(date_time) OVER
+        (PARTITION BY bidder ORDER BY date_time) AS s FROM (SELECT *, CASE WHEN date_time - lag(date_time)
+        OVER
         (PARTITION BY bidder ORDER BY date_time) < INTERVAL '10 seconds' THEN 0 ELSE 1 END AS fresh FROM bid))
         GROUP BY bidder, s""",
     "q14": """SELECT auction, bidder, CAST(0.908 * price AS DOUBLE) AS price, CASE

@@ -106,7 +106,7 @@ def numbered_by(
 
 
 _WRITTEN = {
-    "year": ("Y",), "month": ("m", "b", "B"), "day": ("d", "e"), "hour": ("H",), "minute": ("M",),
+    "year": ("Y",), "month": ("m", "b", "B"), "day": ("d",), "hour": ("H",), "minute": ("M",),
     "second": ("S",),
 }  # fmt: skip
 """The parts of a time that a format can have, from the greatest on, and the letters of each."""
@@ -117,8 +117,6 @@ def written_unit(expression: Expression, ordered: Ordered) -> str | None:
     match expression:
         case Call("strftime", (Column(name), Literal(str(form)))) if name == ordered.column:
             letters = set(re.findall(r"%-?\d?([A-Za-z])", form))
-            letters |= {"Y", "m", "d"} if "F" in letters else set()
-            letters |= {"H", "M", "S"} if "T" in letters else set()
             told = [bool(letters & set(known)) for known in _WRITTEN.values()]
             count = told.index(False) if False in told else len(told)
             # Nothing finer than what all greater parts are there for: '%H' alone tells no hour of a day

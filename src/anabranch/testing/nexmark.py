@@ -1,7 +1,7 @@
 """People, auctions and bids as the Nexmark benchmark has them: for its queries, in tests and to try them out.
 
-Of 50 events one is a person, three are auctions and 46 are bids, ten milliseconds apart. Values are made of the
-number of the event by the same arithmetic everywhere, so that files of the same size are the same.
+Of 50 events one is a person, three are auctions and 46 are bids, ten milliseconds apart. The same number of
+events and the same seed give the same rows everywhere.
 
 >>> rows = nexmark(100)
 >>> {name: frame.height for name, frame in rows.items()}
@@ -22,8 +22,19 @@ _PEOPLE, _AUCTIONS = 1, 3
 _START = dt.datetime(2026, 1, 1)
 _STEP = 10_000
 """Microseconds between two events."""
-_CITIES = ("Phoenix", "Los Angeles", "San Francisco", "Boise", "Portland", "Bend", "Redmond", "Seattle", "Kent")
+_CITIES = (
+    "Phoenix",
+    "Los Angeles",
+    "San Francisco",
+    "Boise",
+    "Portland",
+    "Bend",
+    "Redmond",
+    "Seattle",
+    "Kent",
+)
 _STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
+_PAGE = "/item.htm?query=1&channel_id="
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", "channel-1", "channel-2", "channel-3")
 
 
@@ -45,7 +56,9 @@ def nexmark(events: int, seed: int = 1) -> dict[str, pl.DataFrame]:
     def known(counts: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Ids of what has come before: mostly of the last hundred, half of these of the newest."""
         most = counts[rows]
-        behind = np.minimum(draw.integers(0, 100, len(rows)) * draw.integers(0, 2, len(rows)), most - 1)
+        behind = np.minimum(
+            draw.integers(0, 100, len(rows)) * draw.integers(0, 2, len(rows)), most - 1
+        )
         newest: np.ndarray = 1000 + most - 1 - behind
         return newest
 
@@ -77,7 +90,10 @@ def nexmark(events: int, seed: int = 1) -> dict[str, pl.DataFrame]:
             "bidder": known(known_people, bids),
             "price": draw.integers(1, 10_000_000, len(bids)),
             "channel": channel,
-            "url": "https://www.nexmark.com/" + channel.str.to_lowercase() + "/item.htm?query=1&channel_id=" + page,
+            "url": "https://www.nexmark.com/"
+            + channel.str.to_lowercase()
+            + "/item.htm?query=1&channel_id="
+            + page,
             "extra": chosen(("abc", "cccc", "", "xyzc", "cat and cow"), bids),
             "date_time": time[bids],
         }
