@@ -1,5 +1,6 @@
 """Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned."""
 
+from anabranch.accelerate import accelerate
 from anabranch.errors import AnabranchError
 from anabranch.language.aggregate import (
     UserAggregate,
@@ -28,7 +29,7 @@ from anabranch.settings import Settings
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
+    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "accelerate", "approx_distinct",
     "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
     "count_distinct", "count_window", "first", "hop", "last", "lit", "max_", "min_", "session_window",
     "stddev", "sum_", "tumble", "var", "when",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from anabranch.choosing import Choosing
+from anabranch.dataframes import read_dataframe
 from anabranch.errors import (
     LanguageError,
     SettingsError,
@@ -212,14 +213,21 @@ class Registry:
 
     @checked
     def query(
-        self, name: str, query: Query | str, emit: str | None = None, dialect: str | None = None
-    ) -> Query:
+        self, name: str, query: Query | str | DataFrame, emit: str | None = None,
+        dialect: str | None = None, mode: str | None = None,
+    ) -> Query:  # fmt: skip
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
         `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
-        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo".
+        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo". An
+        unstarted streaming DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's
+        output mode then.
         """
         self._check_name(name)
+        if hasattr(query, "isStreaming"):
+            query = read_dataframe(name, cast("DataFrame", query), mode or "append", self.stream)
+        elif mode is not None:
+            raise LanguageError(f"Query '{name}': mode= is for DataFrames of Spark; give emit=.")
         if isinstance(query, str):
             from anabranch.language.sql.read import read_query
 

@@ -21,6 +21,8 @@ LIKELY: dict[str, int] = {
     "dead-letter-dropped": 11,
     "due-row-purged-early": 5,
     "grid-cell-doubled": 22,
+    "intermediate-left-behind": 8,
+    "intermediate-not-made-again": 11,
     "late-row-kept": 9,
     "lost-site-not-left": 14,
     "map-without-its-state": 2,

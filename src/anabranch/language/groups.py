@@ -86,7 +86,8 @@ class Aggregate(Node):
         object.__setattr__(self, "ordered", self._order())
         if self.emit == "update":
             keys = {*self._window_types(), *(key.name for key in self.keys)}
-            object.__setattr__(self, "updates", Updates(frozenset(keys)))
+            derived = frozenset({END} & self._window_types().keys())
+            object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
 
     def _refuse_computed(self, time: Ordered) -> None:
         """Tells which functions of the time are windows, where a key is another one."""

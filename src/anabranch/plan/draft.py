@@ -114,10 +114,13 @@ def draft(queries: Mapping[str, Node]) -> Draft:
 def _output(name: str, node: Node, origin: str) -> Output:
     """All that a query yields; where groups can leave it, with the column that tells."""
     check_gone(name, node.schema, node.updates)
-    if node.updates is None or not node.updates.leave:
+    updates = node.updates
+    if updates is None:
         return Output(name, (Path(origin),), node.schema)
-    schema = pl.Schema({**node.schema, GONE: pl.Boolean()})
-    return Output(name, (Path(origin),), schema, marked=True)
+    telling = updates.keys - updates.derived
+    keys = tuple(column for column in node.schema if column in telling) if updates.whole else None
+    schema = pl.Schema({**node.schema, GONE: pl.Boolean()}) if updates.leave else node.schema
+    return Output(name, (Path(origin),), schema, updates.leave, replaces=True, keys=keys)
 
 
 @dataclass

@@ -113,6 +113,12 @@ class Subquery:
         return isinstance(self.node, Stateful)
 
     @property
+    def shaped(self) -> bool:
+        """Whether it is a join that can work in more than one shape."""
+        join = isinstance(self.node, Join)
+        return join and isinstance(self.operator, SymmetricJoin) and self.operator.shapes
+
+    @property
     def central(self) -> bool:
         """Whether all its rows are on one site."""
         return self.spread == BY_TERMS and not any(self.terms)

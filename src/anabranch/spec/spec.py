@@ -18,7 +18,7 @@ from anabranch.language.sql.spelling import spelling_named
 from anabranch.language.sql.table_function import read_by
 from anabranch.session import Session
 from anabranch.settings import Settings
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.place import FilePlace
 
 
@@ -55,7 +55,7 @@ class Spec:
 
     streams: dict[str, dict[str, Any]]
     queries: dict[str, Definition]
-    sinks: dict[str, FileSink | str]
+    sinks: dict[str, Sink | str]
     settings: Settings
     run: dict[str, Any]
     places: Mapping[str, FilePlace]

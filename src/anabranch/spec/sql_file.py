@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
     RUN,
     SETTINGS,
+    SINK,
     check_query,
-    file_sink,
     settings_of,
+    sink_of,
     values,
 )
 from anabranch.spec.place import read_text
@@ -52,7 +53,7 @@ class _File:
 
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
     queries: dict[str, Definition] = field(default_factory=dict)
-    sinks: dict[str, FileSink | str] = field(default_factory=dict)
+    sinks: dict[str, Sink | str] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
     places: dict[str, Spot] = field(default_factory=dict)
     """Where streams, queries and views have their names."""
@@ -126,9 +127,9 @@ class _File:
         if words.next_is("'console'"):
             raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
         folder = words.value("TO")
-        format = words.options(("format",)).get("format") if words.take("WITH") else None
+        given = words.options(SINK[1:]) if words.take("WITH") else {}
         words.end()
-        self.sinks[name] = file_sink(folder, format)
+        self.sinks[name] = sink_of(folder, given)
 
     def _function(self, words: Statement) -> None:
         spot = words.spot()

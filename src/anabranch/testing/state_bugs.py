@@ -10,6 +10,7 @@ import polars as pl
 from anabranch.engine import remembering
 from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.tree import TreeJoin
 from anabranch.state.group import SiteState
 from anabranch.state.shelf import Shelf
 from anabranch.testing.bug import Bug, Wrong, nothing
@@ -57,6 +58,14 @@ def _given_twice(right: Wrong) -> Wrong:
     return again
 
 
+def _nothing_masked(right: Wrong) -> Wrong:
+    def careless(*arguments: Any) -> Any:
+        written, _ = right(*arguments)
+        return written, []
+
+    return careless
+
+
 STATE_BUGS = (
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((remembering, "compact"),), _one_segment_less),
@@ -72,6 +81,10 @@ STATE_BUGS = (
         ((owed, "_of_several_generations"),), _of_any_generation),
     Bug("owed-rows-purged", "rows that are due go although they owe results",
         ((Shelf, "change"),), _spared_nothing),
+    Bug("intermediate-not-made-again", "a join gets another shape, and what it lacks for it is not made",
+        ((TreeJoin, "all_rows"),), nothing(())),
+    Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
+        ((remembering, "reshape"),), _nothing_masked),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((SiteState, "scatter"),), nothing(None)),
 )  # fmt: skip
