@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
 from anabranch.language.expression import Named, type_of
 from anabranch.language.node import Node, require_distinct
-from anabranch.language.order import Ordered
+from anabranch.language.order import Near, Ordered
 from anabranch.language.updates import Updates, refuse_updates
 from anabranch.language.window import (
     END,
@@ -109,12 +109,19 @@ class Aggregate(Node):
             case Tumble(size, str(index)):
                 return time.then(index, ("//", size))
             case Tumble(size):
-                return time.then(START, ("//", size), ("*", size))
+                return self._with_end(time.then(START, ("//", size), ("*", size)), size)
             case Hop(size, slide):
-                return time.then(START, ("+", -size), ("//", slide), ("+", 1), ("*", slide))
+                steps = (("+", -size), ("//", slide), ("+", 1), ("*", slide))
+                return self._with_end(time.then(START, *steps), size)
             case SessionGap():
                 return time.then(END, ("+", 1))
         return time.then(END)
+
+    def _with_end(self, start: Ordered, size: int) -> Ordered:
+        """The end of a window tells its time as well as its start does."""
+        unit = start.unit
+        near = () if unit is None else (Near(END, unit, size * unit, size * unit),)
+        return replace(start, near=near)
 
     @property
     def inputs(self) -> tuple[Node, ...]:

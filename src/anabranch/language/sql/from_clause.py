@@ -103,6 +103,7 @@ class From:
         joining = JoinScope.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
         rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
+        conditions = [part for part in conditions if not _always(part)]
         known = self.tables
         self.tables = {**known, name: joining.names}
         if kind == "inner":
@@ -194,6 +195,8 @@ class From:
         )
         if not method and kind in ("SEMI", "ANTI") and side in ("", "LEFT"):
             return kind.lower()
+        if kind == "CROSS" and not method and not side:
+            return "inner"  # what WHERE says is all that holds the two together
         if method or kind not in ("", "INNER", "OUTER"):
             what = (
                 f"{side} {method} {kind}".strip()
@@ -201,7 +204,6 @@ class From:
                 else f"{method} {kind}"
             )
             instead = {
-                "CROSS": "say in ON which columns are equal",
                 "NATURAL": "name the columns with USING",
                 "RIGHT  SEMI": "exchange the two inputs",
                 "RIGHT  ANTI": "exchange the two inputs",
@@ -243,3 +245,8 @@ class From:
                 if not keep:
                     self.where.remove(part)
         return found
+
+
+def _always(condition: exp.Expr) -> bool:
+    """Whether this is ON TRUE, which says nothing."""
+    return isinstance(condition, exp.Boolean) and bool(condition.this)

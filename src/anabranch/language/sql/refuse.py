@@ -14,13 +14,10 @@ CLAUSES = {
     "order": "ORDER BY has no meaning in an endless stream: order the rows where you read them",
     "limit": "LIMIT has no meaning in an endless stream: filter with WHERE or HAVING",
     "offset": "OFFSET has no meaning in an endless stream: filter with WHERE or HAVING",
-    "distinct": "SELECT DISTINCT is not available: GROUP BY the columns and a window instead",
-    "qualify": "QUALIFY is not available: name the value in a sub-query and filter with WHERE",
     "laterals": "LATERAL is not available: a sub-query in FROM cannot read the inputs beside it",
     "pivots": "PIVOT is not available: write an aggregate with FILTER for each column",
     "sample": "TABLESAMPLE is not available: filter with WHERE on bits of a column, which picks the same "
     "rows when an epoch is run again",
-    "windows": "named windows are not available: write OVER (…) out",
     "into": "SELECT INTO is not available: the sink of a query is given to session.start(sinks=…)",
     "locks": "FOR UPDATE has no meaning for a stream",
     "rollup": "ROLLUP is not available: write a query for each grouping",
