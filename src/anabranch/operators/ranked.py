@@ -16,7 +16,6 @@ from anabranch.language.expression import Column, Named
 from anabranch.language.over import NUMBERS, SHIFTS, NamedRowCall, can_run
 from anabranch.language.ranked import Ranked
 from anabranch.operators.around import Lineup, aggregated, numbers, picked, shifted
-from anabranch.operators.asked import Asked
 from anabranch.operators.base import (
     Moment,
     OneInput,
@@ -28,6 +27,7 @@ from anabranch.operators.base import (
 )
 from anabranch.operators.grouping import OPEN, Groups, group
 from anabranch.operators.partials import TIME
+from anabranch.operators.row_arguments import RowArguments
 from anabranch.operators.running import begun, run_up, run_value
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
@@ -50,7 +50,7 @@ class RankedRows(OneInput):
         self.keys = [_column(key, f"__k{at}") for at, key in enumerate(node.keys)]
         order = [Named(f"__o{at}", sort.expression) for at, sort in enumerate(node.order)]
         self.order = [_column(part, part.name) for part in order]
-        self.asked = Asked(node.calls, node.input.schema, self._runs)
+        self.asked = RowArguments(node.calls, node.input.schema, self._runs)
         computed = [*zip(self.keys, node.keys, strict=True), *zip(self.order, order, strict=True)]
         self.computed = [
             Named(own, part.expression) for own, part in computed if own.startswith("__")

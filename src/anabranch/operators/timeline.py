@@ -15,7 +15,6 @@ from anabranch.language.expression import Named
 from anabranch.language.over import NUMBERS, SHIFTS, NamedRowCall
 from anabranch.language.timeline import Timeline, runs_on
 from anabranch.operators.around import Lineup, aggregated, picked, shifted
-from anabranch.operators.asked import Asked
 from anabranch.operators.base import (
     END_OF_TIME,
     InOneGeneration,
@@ -31,6 +30,7 @@ from anabranch.operators.base import (
 from anabranch.operators.grouping import Groups, group
 from anabranch.operators.merger import MERGES, pending
 from anabranch.operators.partials import SEQ, TIME
+from anabranch.operators.row_arguments import RowArguments
 from anabranch.operators.running import Underway, columns_of, run_up, run_value
 from anabranch.operators.stateless import compute
 from anabranch.routing.frame import Frame
@@ -54,7 +54,7 @@ class TimelineRows(InOneGeneration, RowByRow, OneInput):
         self.span = max(1, node.length // 2) if node.length else NEVER
         self.payload = list(node.input.schema)
         self.keys = [f"__k{number}" for number in range(len(node.keys))]
-        self.asked = Asked(node.calls, node.input.schema, runs_on)
+        self.asked = RowArguments(node.calls, node.input.schema, runs_on)
         self.running = [
             (number, named) for number, named in enumerate(node.calls) if runs_on(named)
         ]

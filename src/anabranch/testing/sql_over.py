@@ -109,11 +109,16 @@ class Overs:
             over = peers if call.frame.by_time else exact
             over = f"PARTITION BY {groups}" if call.frame.whole else f"{over} {_frame(call.frame)}"
             return f"{self.aggregate(call.aggregate, schema)} OVER ({over})"
+        if call.function == "latest":
+            # Of a timeline alone, whose rows have numbers
+            every = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+            place = (
+                f"max(CASE WHEN {values[1]} THEN __n END) OVER ({exact} ROWS UNBOUNDED PRECEDING)"
+            )
+            return f"list_extract(list({values[0]}) OVER ({exact} {every}), {place})"
         return self._picked(call, values[0], exact, peers)
 
     def _picked(self, call: RowCall, value: str, exact: str, peers: str) -> str:
-        if call.function == "latest":
-            raise PlanningError("The oracle cannot write what is carried on from row to row yet.")
         number = f", {call.number}" if call.function == "nth_value" else ""
         if not call.frame.by_time:
             return f"{call.function}({value}{number}) OVER ({exact} {_frame(call.frame)})"

@@ -5,4 +5,4 @@
 --query q
 SELECT time // 60 AS m, COUNT(*) AS n FROM bids GROUP BY time // 60 LIMIT 3
 
---fail= LIMIT has no meaning without an order: add ORDER BY
+--fail= LIMIT has no meaning in an endless stream without an order

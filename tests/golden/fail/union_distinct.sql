@@ -5,4 +5,4 @@
 --query q
 SELECT item FROM bids UNION SELECT who AS item FROM bids
 
---fail= UNION (UNION ALL does not) would have to remember every row for ever
+--fail= UNION (if you do not need it, write UNION ALL) would have to remember every row for ever

@@ -64,7 +64,8 @@ def best(tree: exp.Select, query: Query, scope: Scope) -> Query:
     time = query.node.ordered
     if not order:
         raise scope.error(
-            "LIMIT has no meaning without an order: add ORDER BY, and LIMIT holds for each window.",
+            "LIMIT has no meaning in an endless stream without an order: with ORDER BY it holds for each "
+            "window.",
             limit,
         )
     if time is None or not (by or _of_windows(query.node)):

@@ -22,6 +22,7 @@ from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
 from anabranch.language.sql.refuse import refuse_input
+from anabranch.language.temporal import as_of
 
 
 class QueryReader(Protocol):
@@ -70,7 +71,7 @@ class From:
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
-        refuse_input(tree, self.reader.scope)
+        refuse_input(tree, self.reader.scope, joined=bool(self.tables))
         name = tree.alias_or_name
         if name in self.tables:
             raise self.reader.scope.error(
@@ -102,6 +103,9 @@ class From:
         name, right = self._input(tree.this)
         joining = JoinScope.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
+        if tree.this.args.get("version"):
+            self._as_of(tree, kind, joining, right, pairs)
+            return
         rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
         conditions = [part for part in conditions if not _always(part)]
         known = self.tables
@@ -145,6 +149,34 @@ class From:
         if kind in FILTERING:
             self.tables = known
             self.asked.add(name)
+
+    def _as_of(
+        self, tree: exp.Join, kind: str, joining: JoinScope, right: Query, pairs: list[Pair]
+    ) -> None:
+        """Joins the newest row by key of an input, as of the time of the rows there are so far."""
+        before, version = joining.before, tree.this.args["version"]
+        time = self.query.node.ordered
+        asked = version.args.get("expression")
+        told = translate(asked, before) if isinstance(asked, exp.Expr) else None
+        if time is None or not isinstance(told, Column) or told.name != time.column:
+            name = time.column if time else "the ordered attribute"
+            raise before.error(
+                f"FOR SYSTEM_TIME AS OF takes the time of the rows that are joined, {name}.",
+                version,
+            )
+        for part in conjuncts(tree.args.get("on")):
+            pair = joining.pair(part)
+            if pair is None:
+                raise before.error(
+                    "FOR SYSTEM_TIME AS OF joins by equalities; put other conditions into WHERE.",
+                    part,
+                )
+            pairs.append(pair)
+        if not pairs:
+            raise before.error("FOR SYSTEM_TIME AS OF needs ON with an equality: the key.", tree)
+        with before.placed(tree.this):
+            self.query = Query(as_of(self.query.node, right.node, pairs, joining.names, kind))
+        self.tables = {**self.tables, joining.name: joining.names}
 
     def _written(self) -> dict[str, str]:
         """How columns of all inputs can be written without doubt."""

@@ -107,7 +107,7 @@ def window_only(name: str) -> str:
         return (
             "number the rows with ROW_NUMBER and compute it from that and COUNT(*) OVER the window"
         )
-    return f"alone: write {name.upper()}(…) OVER (PARTITION BY … ORDER BY …)"
+    return f"it belongs to OVER, as in {name.upper()}(…) OVER (PARTITION BY … ORDER BY …)"
 
 
 def _check_constants(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -> None:

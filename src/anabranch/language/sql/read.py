@@ -77,7 +77,9 @@ class _Reader:
                     both = parts[0].union(parts[1])
                     if not tree.args.get("distinct"):
                         return both
-                    return distinct(both, self.scope, tree, "UNION (UNION ALL does not)")
+                    return distinct(
+                        both, self.scope, tree, "UNION (if you do not need it, write UNION ALL)"
+                    )
             case exp.Subquery():
                 refuse_clauses(tree, self.scope, ("this", "with_"))
                 return reader.query(tree.this)

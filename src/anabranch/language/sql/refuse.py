@@ -31,7 +31,8 @@ CLAUSES = {
     "recursive": "WITH RECURSIVE is not available",
     "only": "FROM ONLY is not available",
     "when": "the past of a stream cannot be read with FOR … AS OF",
-    "version": "the past of a stream cannot be read with FOR … AS OF",
+    "version": "the past of a stream cannot be read with FOR … AS OF; JOIN it FOR SYSTEM_TIME AS OF the time "
+    "of the rows before it",
     "db": "a stream or query has a plain name, without a schema before it",
 }
 """The clauses that a statement may have in SQL and may not have here."""
@@ -77,7 +78,7 @@ def refuse_clauses(tree: exp.Expr, scope: Scope, allowed: Collection[str]) -> No
         raise scope.error(f"{reason}.", at)
 
 
-def refuse_input(tree: exp.Expr, scope: Scope) -> None:
+def refuse_input(tree: exp.Expr, scope: Scope, joined: bool = False) -> None:
     """Raises if this cannot be read in FROM."""
     reason = _INPUTS.get(type(tree))
     if reason:
@@ -87,7 +88,7 @@ def refuse_input(tree: exp.Expr, scope: Scope) -> None:
             f"there are no table functions such as {name_of_function(tree)}: rows come from streams.",
             tree,
         )
-    refuse_clauses(tree, scope, ("this", "alias"))
+    refuse_clauses(tree, scope, ("this", "alias", *(("version",) if joined else ())))
     alias = tree.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise scope.error(

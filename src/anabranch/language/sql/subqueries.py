@@ -17,6 +17,7 @@ from anabranch.language.builder import Query
 from anabranch.language.sql.aggregate import aggregates_in, outside_queries
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.join_scope import conjuncts
+from anabranch.language.sql.qualifying import inputs, never_null, qualified, tables
 
 SHAPED = ("group", "having", "distinct", "qualify", "limit", "joins", "order", "with_")
 """Clauses of a sub-query whose rows cannot be told by those of its one input."""
@@ -108,7 +109,7 @@ class _Unnesting:
         outer = self._outer(value)
         equal = exp.EQ(this=outer, expression=item.copy())
         within = conjuncts(select.args["where"].this) if select.args.get("where") else []
-        told = _never_null(value, beside) and _never_null(select.expressions[0], within)
+        told = never_null(value, beside) and never_null(select.expressions[0], within)
         if told:
             return equal
         if any(isinstance(part, exp.EQ) for part in on):
@@ -155,8 +156,8 @@ class _Unnesting:
         conditions = []
         for number, part in enumerate(on):
             sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
-            own = [side for side in sides if _tables(side) == {table.alias_or_name}]
-            others = [side for side in sides if table.alias_or_name not in _tables(side)]
+            own = [side for side in sides if tables(side) == {table.alias_or_name}]
+            others = [side for side in sides if table.alias_or_name not in tables(side)]
             if len(own) != 1 or len(others) != 1:
                 raise self._error(
                     "a sub-query in the place of a value meets the rows around it by equalities only.",
@@ -179,7 +180,7 @@ class _Unnesting:
         grouped = exp.Select(
             expressions=[
                 exp.alias_(
-                    _qualified(value, self._columns(table), table.alias_or_name), "sub_value"
+                    qualified(value, self._columns(table), table.alias_or_name), "sub_value"
                 ),
                 *keys,
             ],
@@ -219,9 +220,9 @@ class _Unnesting:
         inner: list[exp.Expr] = []
         on: list[exp.Expr] = []
         for part in conjuncts(select.args["where"].this) if select.args.get("where") else []:
-            told = _qualified(part, columns, name, source.alias_or_name)
+            told = qualified(part, columns, name, source.alias_or_name)
             told = self._outer(told)
-            (inner if _tables(told) <= {name} else on).append(told)
+            (inner if tables(told) <= {name} else on).append(told)
         source = source.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
         if inner:
@@ -231,7 +232,7 @@ class _Unnesting:
             )  # fmt: skip
             source = exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(name)))
         asked = (
-            _qualified(item, columns, name, select.args["from_"].this.alias_or_name)
+            qualified(item, columns, name, select.args["from_"].this.alias_or_name)
             if item
             else None
         )
@@ -258,7 +259,7 @@ class _Unnesting:
         for column in whole.find_all(exp.Column):
             holding = [
                 source.alias_or_name
-                for source in _inputs(self.tree)
+                for source in inputs(self.tree)
                 if column.name in self._columns(source)
             ]
             if not column.table and holding:
@@ -278,7 +279,7 @@ class _Unnesting:
         """A name for an input that the SELECT has not got yet."""
         taken = {table.alias_or_name for table in self.tree.find_all(exp.Table, exp.Subquery)}
         taken |= {join.this.alias_or_name for join in self.joins}
-        outer = {table.alias_or_name for table in _inputs(self.tree)}
+        outer = {table.alias_or_name for table in inputs(self.tree)}
         self.names += 1
         if (
             wanted
@@ -292,38 +293,3 @@ class _Unnesting:
 
     def _error(self, message: str, at: exp.Expr) -> Exception:
         return self.reader.scope.error(message, at)
-
-
-def _inputs(tree: exp.Select) -> list[exp.Expr]:
-    """What FROM and the joins of a SELECT name."""
-    first = [tree.args["from_"].this] if tree.args.get("from_") else []
-    return [*first, *(join.this for join in tree.args.get("joins") or ())]
-
-
-def _tables(tree: exp.Expr) -> set[str]:
-    """The inputs that the columns of an expression say they are of."""
-    return {part.table for part in tree.find_all(exp.Column)}
-
-
-def _qualified(
-    tree: exp.Expr, columns: Collection[str], name: str, written: str | None = None
-) -> exp.Expr:
-    """An expression of a sub-query whose own columns say so, by the name that its input gets."""
-    whole = exp.Paren(this=tree.copy())
-    for column in whole.find_all(exp.Column):
-        if (not column.table and column.name in columns) or column.table == (written or name):
-            column.set("table", exp.to_identifier(name))
-    inner = whole.this
-    assert isinstance(inner, exp.Expr)
-    return inner.pop()
-
-
-def _never_null(value: exp.Expr, conditions: list[exp.Expr]) -> bool:
-    """Whether conditions leave no row in which this is NULL."""
-    wanted = value.this if isinstance(value, exp.Alias) else value
-    for part in conditions:
-        if isinstance(part, exp.Not) and isinstance(part.this.unnest(), exp.Is):
-            told = part.this.unnest()
-            if isinstance(told.expression, exp.Null) and told.this == wanted:
-                return True
-    return False

@@ -17,7 +17,7 @@ from anabranch.operators.stateless import compute
 Framed = tuple[list[Partial], list[NamedRowCall]]
 
 
-class Asked:
+class RowArguments:
     """Calls and the columns that their arguments are in."""
 
     def __init__(
