@@ -30,7 +30,9 @@ def best(maker: CaseMaker, source: Relation) -> Relation:
     turned = " DESC" if draw.chance(0.5) else ""
     nulls = " NULLS FIRST" if draw.chance(0.3) else ""
     # All that is read: rows that are alike in it cannot be told apart
-    rest = ", ".join(part.duck for part in (*values, *keys, at))
+    texts = [part.duck for part in (*values, *keys, at)]
+    read = (column.of(alias).duck for column in source.columns)
+    rest = ", ".join(f"{name} NULLS FIRST" for name in read if any(name in one for one in texts))
     number = draw.pick(("ROW_NUMBER", "RANK", "DENSE_RANK"))
     by = f"{values[0].duck}{turned}{nulls or ' NULLS LAST'}"
     exact = f"{by}, {rest}" if number == "ROW_NUMBER" else by
