@@ -1,5 +1,6 @@
 """Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned."""
 
+from anabranch.accelerate import accelerate
 from anabranch.errors import AnabranchError
 from anabranch.language.aggregate import (
     UserAggregate,
@@ -40,7 +41,7 @@ from anabranch.settings import Settings
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
+    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "accelerate", "approx_distinct",
     "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
     "count_distinct", "count_window", "dense_rank", "desc", "first", "first_value", "hop", "lag", "last",
     "last_value", "lead", "lit", "max_", "min_", "nth_value", "over_frame", "rank", "row_number",

@@ -23,6 +23,8 @@ LIKELY: dict[str, int] = {
     "due-row-purged-early": 5,
     "grid-cell-doubled": 22,
     "kept-rows-forgotten": 3,
+    "intermediate-left-behind": 8,
+    "intermediate-not-made-again": 11,
     "late-row-kept": 9,
     "lost-site-not-left": 14,
     "map-without-its-state": 2,

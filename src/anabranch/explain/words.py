@@ -21,7 +21,8 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
-from anabranch.operators.stateless import Step, Where
+from anabranch.operators.stateless import Select, Step, Where
+from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.term import text_of
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
@@ -130,6 +131,8 @@ def step_words(step: Step, verbose: bool = False) -> str:
     """A filter, or the columns that are computed."""
     if isinstance(step, Where):
         return f"where {text_of(step.predicate)}"
+    if isinstance(step, (IntoWindows, Unnested)):
+        return str(step)
     shown = (_named(part) for part in step.columns)
     if not verbose:
         names = (part.name for part in step.columns)
@@ -151,7 +154,7 @@ def steps_words(steps: Sequence[Step], verbose: bool = False, leaving: bool = Fa
 
 
 def _only_names(step: Step) -> bool:
-    return not isinstance(step, Where) and all(
+    return isinstance(step, Select) and all(
         isinstance(part.expression, Column) and part.expression.name == part.name
         for part in step.columns
     )

@@ -39,6 +39,8 @@ from anabranch.language.numbered import Numbered
 from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
+from anabranch.language.windowed import Windowed
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
 
 Keyed: TypeAlias = Aggregate | History | Join | Numbered | Ranked | Timeline
@@ -181,7 +183,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
     match node:
         case Stream():
             return {node.name: attributes_of(node)}
-        case Filter() | Branch():
+        case Filter() | Branch() | Windowed() | Unnest():
             return inputs[0]
         case Project():
             return _compute(node.columns, inputs[0])

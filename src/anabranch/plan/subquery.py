@@ -21,7 +21,9 @@ from anabranch.language.order import Ordered
 from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
 from anabranch.language.window import CountWindow, SessionGap
+from anabranch.language.windowed import Windowed, window_kind
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.changes import MARK
@@ -34,6 +36,7 @@ from anabranch.operators.ranked import RankedRows
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
 
@@ -114,6 +117,12 @@ class Subquery:
         return isinstance(self.node, Stateful)
 
     @property
+    def shaped(self) -> bool:
+        """Whether it is a join that can work in more than one shape."""
+        join = isinstance(self.node, Join)
+        return join and isinstance(self.operator, SymmetricJoin) and self.operator.shapes
+
+    @property
     def central(self) -> bool:
         """Whether all its rows are on one site."""
         return self.spread == BY_TERMS and not any(self.terms)
@@ -186,4 +195,8 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return (branch(node.predicates, node.index),)
         case Project():
             return (Select(node.columns),)
+        case Windowed():
+            return (IntoWindows(node.covering, node.time, window_kind(node.input, node.time)),)
+        case Unnest():
+            return (Unnested(node.list, node.name, node.outer, node.position),)
     return ()

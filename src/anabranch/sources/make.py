@@ -104,9 +104,9 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
             f"Stream '{stream}': no file has a value of the ordered attribute '{column}' that its type could "
             "be told from. Give schema= with the types of the columns."
         )
-    if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
+    if not (kind.is_integer() or kind == pl.Date or isinstance(kind, pl.Datetime)):
         raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
+            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer, a date "
             "or a timestamp."
         )
     return Ordered(column, isinstance(kind, pl.Datetime))

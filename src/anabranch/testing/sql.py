@@ -25,9 +25,12 @@ from anabranch.language.order import Ordered
 from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
+from anabranch.language.windowed import Windowed
 from anabranch.testing.quantiles import quantile_columns
+from anabranch.testing.sql_collecting import collected_sql
 from anabranch.testing.sql_expression import (
     EPOCH,
     SEQ,
@@ -39,6 +42,7 @@ from anabranch.testing.sql_expression import (
 )  # fmt: skip
 from anabranch.testing.sql_join import Joins
 from anabranch.testing.sql_over import Overs
+from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
 
 
 @dataclass
@@ -110,6 +114,10 @@ class Translator:
                 )
                 of = ", __of, __next" if node.updates else ""
                 return f"SELECT {columns}, {EPOCH}, {SEQ}{of} FROM {self._table(node.input)}"
+            case Windowed():
+                return windows_sql(node, self._table(node.input))
+            case Unnest():
+                return unnest_sql(node, self._table(node.input))
             case Union():
                 names = list_of([*(quote(name) for name in node.schema), EPOCH, SEQ])
                 return "\nUNION ALL ".join(
@@ -183,7 +191,7 @@ class Translator:
         time = "NULL"
         if ordered:
             column = quote(ordered.column)
-            time = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
+            time = time_sql(column, node.input.schema[ordered.column])
         columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t"])
         return self._add(f"SELECT {columns} FROM {self._table(node.input)}")
 
@@ -193,10 +201,14 @@ class Translator:
         if isinstance(window, Tumble) and window.index:
             number = "any_value(__w)"
             value = f"make_timestamp({number})" if stamps and window.size == 1 else number
+            if node.schema[window.index] == pl.Date:
+                value = f"(DATE '1970-01-01' + CAST({number} AS INTEGER))"
             return [named(value, node.schema, window.index)]
         if START not in node.schema:
             return []
         pair = [f"make_timestamp({bound})" if stamps else bound for bound in (start, end)]
+        if node.schema[START] == pl.Date:
+            pair = [f"(DATE '1970-01-01' + CAST({bound} AS INTEGER))" for bound in (start, end)]
         return [named(pair[0], node.schema, START), named(pair[1], node.schema, END)]
 
     def _updates(self, rows: str, columns: list[str]) -> str:
@@ -258,6 +270,9 @@ class Translator:
                     f"user={{'{call.function}': 'sum({{}})'}}."
                 )
             return self.user[call.function].format(argument)
+        collected = collected_sql(call, schema)
+        if collected is not None:
+            return collected
         match call.function:
             case "count_distinct" | "approx_distinct":
                 return f"count(DISTINCT {argument})"
@@ -267,4 +282,6 @@ class Translator:
                 return f"sum(CAST({argument} AS DOUBLE))"
             case "var" | "stddev":
                 return f"{call.function}_samp(CAST({argument} AS DOUBLE))"
+            case "var_pop" | "stddev_pop":
+                return f"{call.function}(CAST({argument} AS DOUBLE))"
         return f"{call.function}({argument})"

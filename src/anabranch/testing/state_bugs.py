@@ -12,6 +12,7 @@ from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.tree import TreeJoin
 from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
@@ -70,6 +71,14 @@ def _best_of_part_is_best(right: Wrong) -> Wrong:
     return hasty
 
 
+def _nothing_masked(right: Wrong) -> Wrong:
+    def careless(*arguments: Any) -> Any:
+        written, _ = right(*arguments)
+        return written, []
+
+    return careless
+
+
 STATE_BUGS = (
     Bug("best-rows-forgotten", "of the best rows of a window, each part of the input keeps one alone",
         ((RankedRows, "_best"),), _best_of_part_is_best),
@@ -89,6 +98,10 @@ STATE_BUGS = (
         ((owed, "_of_several_generations"),), _of_any_generation),
     Bug("owed-rows-purged", "rows that are due go although they owe results",
         ((Shelf, "change"),), _spared_nothing),
+    Bug("intermediate-not-made-again", "a join gets another shape, and what it lacks for it is not made",
+        ((TreeJoin, "all_rows"),), nothing(())),
+    Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
+        ((remembering, "reshape"),), _nothing_masked),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((SiteState, "scatter"),), nothing(None)),
 )  # fmt: skip

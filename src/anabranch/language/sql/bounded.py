@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from anabranch.language.builder import Query
@@ -11,7 +13,7 @@ from anabranch.language.node import Node
 from anabranch.language.order import told_by, tumble_size
 from anabranch.language.over import NamedRowCall, RowCall, Sort
 from anabranch.language.ranked import Ranked
-from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.stateless import Branch, Filter, Project, retimed
 from anabranch.language.window import Everything
@@ -29,6 +31,18 @@ def distinct(query: Query, scope: Scope, at: exp.Expr, what: str) -> Query:
         )
     names = list(query.node.schema)
     return query.group_by(*names).agg().select(*names)
+
+
+def few_of_each(tree: exp.Select, query: Query, scope: Scope) -> Query:
+    """What a SELECT has selected, after DISTINCT and LIMIT."""
+    found = tree.args.get("distinct")
+    if found is not None and not found.args.get("on"):
+        query = distinct(query, scope, tree, "SELECT DISTINCT")
+    if not tree.args.get("limit"):
+        return query
+    names = {name: name for name in query.node.schema}
+    inputs = Inputs({"": names}) if tree.args.get("group") else scope.inputs
+    return best(tree, query, replace(scope, schema=query.node.schema, inputs=inputs, own=names))
 
 
 def first_of_each(tree: exp.Select, on: exp.Expr, query: Query) -> exp.Expr:

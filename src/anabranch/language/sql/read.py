@@ -29,33 +29,48 @@ from anabranch.language.builder import Query
 from anabranch.language.deep import deeply
 from anabranch.language.sql.aggregate import aggregates_in, outside_queries
 from anabranch.language.sql.bounded import distinct
-from anabranch.language.sql.dialect import Scope, StatementDialect, first_word, parse
+from anabranch.language.sql.dialect import Scope, dialect_of, first_word, parse
+from anabranch.language.sql.emit import split_emit
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.from_clause import From
 from anabranch.language.sql.join_scope import conjuncts
 from anabranch.language.sql.named_windows import with_windows_written_out
-from anabranch.language.sql.refuse import refuse_clauses, refused_statement
+from anabranch.language.sql.refuse import refuse_clauses, refuse_patterns, refused_statement
 from anabranch.language.sql.select import SelectReader
+from anabranch.language.sql.spelling import spelling_named
 from anabranch.language.sql.subqueries import with_joins_for_subqueries
+from anabranch.language.user_function import UserFunction
 
 BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 
 
 def read_query(
-    text: str, known: Mapping[str, Query], name: str = "query", emit: str = "final"
+    text: str,
+    known: Mapping[str, Query],
+    name: str = "query",
+    emit: str | None = None,
+    dialect: str = "anabranch",
+    functions: Mapping[str, UserFunction] | None = None,
 ) -> Query:
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
-    return deeply(lambda: _read(text, known, name, emit), f"Query '{name}'", size=len(text))
+    scope = Scope(
+        text, {}, f"Query '{name}'", functions=functions or {}, spelling=spelling_named(dialect)
+    )
+    return deeply(lambda: _read(scope, known, emit), scope.where, size=len(text))
 
 
-def _read(text: str, known: Mapping[str, Query], name: str, emit: str) -> Query:
-    scope = Scope(text, {}, f"Query '{name}'")
+def _read(scope: Scope, known: Mapping[str, Query], emit: str | None) -> Query:
     word = first_word(scope)
+    refuse_patterns(scope)
     if word in ("", ";"):
         raise scope.error("expected a SELECT, but the text is empty.")
     if word not in BEGINNINGS:
         raise scope.error(f"expected a SELECT, but this is {word}.", 0)
-    return _Reader(scope, dict(known), emit).query(parse(scope, StatementDialect))
+    text, written = split_emit(scope)
+    if emit is not None and written is not None and emit != written:
+        raise scope.error(f"EMIT at the end of the query and emit='{emit}' say different things.")
+    parsed = parse(replace(scope, text=text), dialect_of(scope))
+    return _Reader(scope, dict(known), emit or written or "final").query(parsed)
 
 
 @dataclass
@@ -104,7 +119,17 @@ class _Reader:
         few = ["distinct", "qualify", "windows"]
         few += ["order", "offset", "limit"] if tree.args.get("limit") else []
         few += ["order"] if _distinct_on(tree) else []
-        allowed = ("with_", "expressions", "from_", "joins", "where", "group", "having", *few)
+        allowed = (
+            "with_",
+            "expressions",
+            "from_",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "laterals",
+            *few,
+        )
         refuse_clauses(tree, self.scope, allowed)
         with_windows_written_out(tree, self.scope)
         tree = with_joins_for_subqueries(tree, self)

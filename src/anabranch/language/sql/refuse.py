@@ -78,11 +78,28 @@ def refuse_clauses(tree: exp.Expr, scope: Scope, allowed: Collection[str]) -> No
         raise scope.error(f"{reason}.", at)
 
 
+def refuse_patterns(scope: Scope) -> None:
+    """Raises for MATCH_RECOGNIZE, whose insides are no SQL that could be read."""
+    place = scope.text.upper().find("MATCH_RECOGNIZE")
+    words = scope.text[place:].split("(", 1)[0].strip().upper() if place >= 0 else ""
+    if words == "MATCH_RECOGNIZE":
+        raise scope.error(
+            "MATCH_RECOGNIZE is not available: join the stream with itself within a bound of time, or look at "
+            "the last rows of a key with OVER (… ROWS n PRECEDING).",
+            place,
+        )
+
+
 def refuse_input(tree: exp.Expr, scope: Scope, joined: bool = False) -> None:
     """Raises if this cannot be read in FROM."""
     reason = _INPUTS.get(type(tree))
     if reason:
         raise scope.error(f"{reason}.", tree)
+    if isinstance(tree, exp.Table) and name_of_function(tree) == "SESSION()":
+        raise scope.error(
+            "SESSION in FROM is not available: write GROUP BY SESSION(ts, INTERVAL '10' SECOND).",
+            tree,
+        )
     if isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Identifier):
         raise scope.error(
             f"there are no table functions such as {name_of_function(tree)}: rows come from streams.",

@@ -23,15 +23,17 @@ from anabranch.language.sql.aggregate import (
     aggregates_in,
     translate_aggregate,
 )
-from anabranch.language.sql.bounded import best, distinct, first_of_each
+from anabranch.language.sql.bounded import few_of_each, first_of_each
 from anabranch.language.sql.column import resolved
-from anabranch.language.sql.dialect import Inputs, Scope
+from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.group_names import with_keys
 from anabranch.language.sql.over import Item, is_history, read_histories
 from anabranch.language.sql.over_rows import read_over, windows_in, within_window
 from anabranch.language.sql.refuse import CLAUSES, refuse_clauses
+from anabranch.language.sql.unnesting import elements_in, unnested
 from anabranch.language.sql.window import WINDOWS, read_window
+from anabranch.language.sql.window_border import with_borders
 from anabranch.language.window import END, START
 from anabranch.language.window_key import WindowKey
 
@@ -49,25 +51,16 @@ class SelectReader:
     aggregates: dict[str, NamedAggregate] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     """The names that GROUP BY gives with AS: above it they hide columns of the same name."""
+    window: exp.Anonymous | None = None
+    """The window of GROUP BY as it is written, and what it is called."""
+    window_name: str = ""
 
     def finish(self) -> Query:
         """The rows of the SELECT; of each window only those that DISTINCT and LIMIT leave."""
-        query = self._selected()
-        found = self.tree.args.get("distinct")
-        if found is not None and not found.args.get("on"):
-            query = distinct(query, self.scope, self.tree, "SELECT DISTINCT")
-        if self.tree.args.get("limit"):
-            names = {name: name for name in query.node.schema}
-            inputs = Inputs({"": names}) if self.tree.args.get("group") else self.scope.inputs
-            query = best(
-                self.tree,
-                query,
-                replace(self.scope, schema=query.node.schema, inputs=inputs, own=names),
-            )
-        return query
+        return few_of_each(self.tree, self._selected(), self.scope)
 
     def _selected(self) -> Query:
-        items = self._items()
+        items = [self._element(item, name) for item, name in self._items()]
         group = self.tree.args.get("group")
         having = self.tree.args.get("having")
         conditions = self._conditions(items)
@@ -104,6 +97,19 @@ class SelectReader:
         if once is not None and once.args.get("on"):
             found.append(first_of_each(self.tree, once.args["on"], self.query))
         return [self._spelled_out(tree, items) for tree in found]
+
+    def _element(self, item: exp.Expr, name: str) -> Item:
+        """A column of SELECT; the elements of a list become rows, and the column that they are in."""
+        call = elements_in(item)
+        if call is None:
+            return item, name
+        free = name if name not in self.query.node.schema else f"{name}_unnest"
+        call = call.copy()
+        call.set("alias", exp.TableAlias(this=exp.to_identifier(free)))
+        elements = unnested(call, self.query, self.scope)
+        self.query = elements.query
+        self.scope = replace(self.scope, schema=self.query.node.schema)
+        return resolved(elements.columns[free]), name
 
     def _items(self) -> list[Item]:
         """The expressions of the SELECT list with the names of their columns."""
@@ -234,12 +240,13 @@ class SelectReader:
         inner, name = (tree.this, tree.alias) if isinstance(tree, exp.Alias) else (tree, "")
         if name:
             self.given.add(name)
-        if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
-            return read_window(inner, self.query, self.scope)
         if isinstance(inner, exp.Column) and not inner.table and not self._is_column(inner.name):
             chosen = next((item for item, other in items if other == inner.name), None)
             if chosen is not None and not aggregates_in(chosen):
                 inner, name = chosen, inner.name
+        if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
+            self.window, self.window_name = inner, name or "window"
+            return read_window(inner, self.query, self.scope)
         for found in aggregates_in(inner):
             raise self.scope.error(
                 "GROUP BY of an aggregate: compute it in a sub-query and group by its name.", found
@@ -255,6 +262,7 @@ class SelectReader:
 
     def _replace(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a column in place of every aggregate, which is noted down."""
+        tree = with_borders(tree, self.window, self.window_name, self.scope)
         found = aggregates_in(tree)
         if found and found[0] is tree:
             return resolved(self._note(tree, ""))
@@ -272,7 +280,9 @@ class SelectReader:
     def _above(self, query: Query) -> Scope:
         """The scope of what is computed from groups."""
         schema = pl.Schema({**self.scope.schema, **query.node.schema})
-        return replace(self.scope, schema=schema, own=set(query.node.schema))
+        return replace(
+            self.scope, schema=schema, own=set(query.node.schema), window=self.window_name
+        )
 
     def _after(self, tree: exp.Expr, above: Scope, keys: list[Named]) -> Expression:
         """An expression over the groups: key expressions become the keys' columns."""

@@ -1,0 +1,52 @@
+"""Killed with SIGKILL while results go to tables: each row is in them once, whoever reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from crash import Crashing
+
+from helpers import in_soak
+
+pytestmark = pytest.mark.chaos
+
+KINDS = ["delta", "iceberg"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_around_the_commit_of_a_table(tmp_path: Path, kind: str) -> None:
+    """Between the manifest and the table, amid several tables, and between a table and the mark."""
+    crashing = Crashing(tmp_path, seed=61, files=5, options={"tables": kind})
+    crashing.kill_exactly("after-commit", 1)
+    crashing.kill_at_table("after", 10)
+    crashing.kill_exactly("after-commit", crashing.end)
+    crashing.finish()
+    crashing.check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+def test_killed_around_every_commit_of_a_table(tmp_path: Path, kind: str) -> None:
+    crashing = Crashing(tmp_path, seed=62, files=12, options={"tables": kind})
+    for number in range(1, 13):
+        crashing.kill_at_table("after" if number % 2 else "before", number)
+    crashing.finish()
+    crashing.check()
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(300, 303))
+def test_killed_at_random_moments_with_tables(tmp_path: Path, kind: str, seed: int) -> None:
+    from test_crash import kill_at_random
+
+    kill_at_random(Crashing(tmp_path, seed, files=12, options={"tables": kind}), kills=12)
+
+
+@pytest.mark.parametrize("kind", in_soak(KINDS))
+def test_killed_at_changes_of_the_disk_with_tables(tmp_path: Path, kind: str) -> None:
+    from test_crash import kill_at_changes
+
+    crashing = Crashing(tmp_path, 71, files=8, options={"tables": kind})
+    kill_at_changes(crashing, kills=6, most=80)
