@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from anabranch.errors import LanguageError, no_attribute
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.aggregate_call import IN_ORDER
 from anabranch.language.among import Among, sorts
 from anabranch.language.bounds import all_of
 from anabranch.language.checked import checked
@@ -200,11 +201,15 @@ class Grouped:
         calls = tuple(_named_aggregate(part) for part in aggregates)
         read = [argument for part in calls for argument in part.call.arguments]
         grouping = grouping_of(self.node, named, read)
-        query = Query(Aggregate(grouping.node, grouping.keys, grouping.window, calls, emit))
-        if not grouping.borders:
+        ordered = any(part.call.function in IN_ORDER for part in calls)
+        sequence = grouping.sequence if ordered else None
+        query = Query(
+            Aggregate(grouping.node, grouping.keys, grouping.window, calls, emit, sequence)
+        )
+        if grouping.shown is None:
             return query
         others = (*(key.name for key in grouping.keys), *(part.name for part in calls))
-        return query.select(*grouping.borders, *others)
+        return query.select(*grouping.shown, *others)
 
 
 @dataclass(frozen=True)

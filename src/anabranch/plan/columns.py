@@ -91,6 +91,8 @@ def reads_of(node: Aggregate | History) -> set[str]:
         found.add(node.input.ordered.column)
     if isinstance(node, History):
         found |= set(node.input.schema)
+    elif node.sequence is not None:
+        found.add(node.sequence)
     return found
 
 

@@ -192,7 +192,9 @@ class Translator:
         if ordered:
             column = quote(ordered.column)
             time = time_sql(column, node.input.schema[ordered.column])
-        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t"])
+        sequence = node.sequence if isinstance(node, Aggregate) else None
+        own = time if sequence is None else time_sql(quote(sequence), node.input.schema[sequence])
+        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t", f"{own} AS __o"])
         return self._add(f"SELECT {columns} FROM {self._table(node.input)}")
 
     def _bounds(self, node: Aggregate, start: str, end: str) -> list[str]:
@@ -277,7 +279,7 @@ class Translator:
             case "count_distinct" | "approx_distinct":
                 return f"count(DISTINCT {argument})"
             case "first" | "last":
-                return f"{call.function}({argument} ORDER BY __t, {SEQ})"
+                return f"{call.function}({argument} ORDER BY __o, {SEQ})"
             case "sum" if type_of(call.arguments[0], schema, "oracle").is_float():
                 return f"sum(CAST({argument} AS DOUBLE))"
             case "var" | "stddev":

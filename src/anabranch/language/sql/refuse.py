@@ -84,8 +84,8 @@ def refuse_patterns(scope: Scope) -> None:
     words = scope.text[place:].split("(", 1)[0].strip().upper() if place >= 0 else ""
     if words == "MATCH_RECOGNIZE":
         raise scope.error(
-            "MATCH_RECOGNIZE is not available: join the stream with itself within a bound of time, or look at "
-            "the last rows of a key with OVER (… ROWS n PRECEDING).",
+            "MATCH_RECOGNIZE is not available: join the stream with itself within a bound of time, or look "
+            "at the last rows of a key with OVER (… ROWS n PRECEDING).",
             place,
         )
 
