@@ -88,6 +88,21 @@ def _hotjoin(figures: dict[str, Any]) -> Iterator[str]:
     )
 
 
+def _reorder(figures: dict[str, Any]) -> Iterator[str]:
+    for shape, run in figures["runs"].items():
+        first, second = run["halves"]
+        yield (
+            f"{shape}: {first:,} rows/s in the first half, {second:,} in the second, {run['rows_per_s']:,} "
+            f"over all; at most {run['state_bytes_most'] / 1e6:,.1f} MB of state"
+        )
+    for change in figures["runs"]["adaptive"]["changes"]:
+        yield (
+            f"after epoch {change['epoch']}: {change['shape']} in place of {change['before']} on "
+            f"{change['partitions']} partitions"
+        )
+    yield (f"{figures['results']:,} results, equal to DuckDB's: {str(figures['equal']).lower()}")
+
+
 def _sides(figures: dict[str, Any]) -> Iterator[str]:
     for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
         for each, values in figures["spread"][side].items():
@@ -267,8 +282,8 @@ def _idle(figures: dict[str, Any]) -> Iterator[str]:
 
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
-    "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
-    "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "multijoin": _join, "hotjoin": _hotjoin, "reorder": _reorder, "partitioning": _partitioning,
+    "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
+    "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
