@@ -9,6 +9,7 @@ what A and B make is dear. In-process: what is measured is the join, by the time
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -177,3 +178,19 @@ def _expected(frames: dict[str, list[pl.DataFrame]]) -> tuple[int, ...]:
         found = pl.from_arrow(duck.sql(SQL).to_arrow_table())
     assert isinstance(found, pl.DataFrame)
     return _digest(found)
+
+
+def reorder_lines(figures: dict[str, Any]) -> Iterator[str]:
+    """What it says beside its bars."""
+    for shape, run in figures["runs"].items():
+        first, second = run["halves"]
+        yield (
+            f"{shape}: {first:,} rows/s in the first half, {second:,} in the second, {run['rows_per_s']:,} "
+            f"over all; at most {run['state_bytes_most'] / 1e6:,.1f} MB of state"
+        )
+    for change in figures["runs"]["adaptive"]["changes"]:
+        yield (
+            f"after epoch {change['epoch']}: {change['shape']} in place of {change['before']} on "
+            f"{change['partitions']} partitions"
+        )
+    yield (f"{figures['results']:,} results, equal to DuckDB's: {str(figures['equal']).lower()}")

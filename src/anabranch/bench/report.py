@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 
 
@@ -86,21 +87,6 @@ def _hotjoin(figures: dict[str, Any]) -> Iterator[str]:
         f"{figures['results']:,} results, equal to DuckDB's by number and checksum: "
         f"{str(figures['equal']).lower()}; DuckDB takes {figures['duckdb_seconds']:.1f} s"
     )
-
-
-def _reorder(figures: dict[str, Any]) -> Iterator[str]:
-    for shape, run in figures["runs"].items():
-        first, second = run["halves"]
-        yield (
-            f"{shape}: {first:,} rows/s in the first half, {second:,} in the second, {run['rows_per_s']:,} "
-            f"over all; at most {run['state_bytes_most'] / 1e6:,.1f} MB of state"
-        )
-    for change in figures["runs"]["adaptive"]["changes"]:
-        yield (
-            f"after epoch {change['epoch']}: {change['shape']} in place of {change['before']} on "
-            f"{change['partitions']} partitions"
-        )
-    yield (f"{figures['results']:,} results, equal to DuckDB's: {str(figures['equal']).lower()}")
 
 
 def _sides(figures: dict[str, Any]) -> Iterator[str]:
@@ -280,10 +266,24 @@ def _idle(figures: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: {found['cost']:+.1%} by the fastest epochs; run by run {pairs}"
 
 
+def _topn(figures: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"the largest packet of each source and minute: {figures['rows_per_s']:,} rows/s, Spark "
+        f"{figures['spark_rows_per_s']:,}"
+    )
+    yield (
+        f"ten best of each destination: {figures['top_rows_per_s']:,} rows/s, at most "
+        f"{figures['kept_rows']:,} of {figures['rows']:,} rows kept"
+    )
+    yield f"LAG by source: {figures['before_rows_per_s']:,} rows/s"
+    yield f"equal to DuckDB's: {figures['equal']}"
+
+
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
-    "multijoin": _join, "hotjoin": _hotjoin, "reorder": _reorder, "partitioning": _partitioning,
+    "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "topn": _topn,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

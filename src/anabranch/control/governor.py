@@ -99,9 +99,12 @@ class Governor:
         """What the manifest keeps of it beside the maps."""
         return self.holdings.record()
 
-    def describe(self, manifest: Manifest) -> dict[str, Any]:
-        """The state of the controllers and what was decided since it was last told."""
-        recent = self._history.tell()
+    def untold(self) -> list[Decision]:
+        """What was decided since it was last asked for."""
+        return self._history.tell()
+
+    def describe(self, manifest: Manifest, recent: Sequence[Decision]) -> dict[str, Any]:
+        """The state of the controllers, and recent decisions."""
         return {
             "policy": self._settings.policy,
             **self._buffer.describe(manifest),
@@ -290,10 +293,7 @@ class Governor:
         return waiting
 
     def pending(self, manifest: Manifest) -> bool:
-        """Whether something is to go on although no rows come: rows to be let go, moves under way.
-
-        Nothing waits for slow sites any more then: without rows none is slow.
-        """
+        """Whether something is to go on although no rows come, as none is slow then: what waits, moves."""
         with self.changing:
             self._buffer.forget_slow()
             released = self.holding(manifest).released
