@@ -23,6 +23,7 @@ from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
+from anabranch.bench.reorder import run_reorder
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.sharing import run_sharing
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "join": run_join,
     "multijoin": run_multijoin,
     "hotjoin": run_hotjoin,
+    "reorder": run_reorder,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "sharing": run_sharing,
@@ -118,6 +120,12 @@ def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) 
 def hotjoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """3 million rows of few keys joined within a narrow bound, in epochs of any size (about 5 minutes)."""
     _finish(_measure(["hotjoin"], quick, save), as_json)
+
+
+@app.command()
+def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (a minute)."""
+    _finish(_measure(["reorder"], quick, save), as_json)
 
 
 @app.command()

@@ -24,6 +24,9 @@ class JoinWork:
     """Pairs of rows that it looked at."""
     results: int = 0
     seconds: float = 0.0
+    """What all sites together spent on it."""
+    sampling: float = 0.0
+    """The part of it that went into counting what it would do in other shapes."""
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class SubqueryReport(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     sampled: dict[int, list[float]] = msgspec.field(default_factory=dict)
     """What a join would do in other shapes, by partition, if that was to be counted."""
+    sampling: float = 0.0
+    """The seconds that this took."""
 
 
 class SiteReport(msgspec.Struct):
