@@ -11,16 +11,12 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.dataframes import read_dataframe
-from anabranch.errors import (
-    LanguageError,
-    SettingsError,
-    SourceError,
-    suggest,
-)
+from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
 from anabranch.language.expression import Call, Expression
+from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
 from anabranch.language.user_function import UserFunction, user_function
 from anabranch.language.window import LONGEST, duration
@@ -29,24 +25,20 @@ from anabranch.partitioning.written import read_set, read_sets
 from anabranch.settings import Settings, read_settings
 from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
-from anabranch.sources.files import FileSource, file_source
-from anabranch.sources.form import read_form, read_types
+from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
 from anabranch.sources.make import (
     Registered,
     check_choice,
     find_ordered,
+    make_files,
     make_generator,
-    read_schema,
     require_columns,
 )
+from anabranch.sources.tables.make import table_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LONGEST_NAME = 120
-"""Bytes of a name. Files of 255 are the most that file systems take, and ours are called after a query, its
-subquery, an epoch and more."""
 
 
 class Registry:
@@ -94,6 +86,8 @@ class Registry:
         partitioned_by: Sequence[str | Expression] = (),
         lanes: bool = False,
         generator: str | Generator | None = None,
+        delta: str | Path | None = None,
+        iceberg: str | None = None,
         rows: int | None = None,
         rate: int | None = None,
         on_bad: str = "stop",
@@ -104,10 +98,13 @@ class Registry:
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
-        Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
-        bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
-        out of order. Files that wait are taken by the time of their last change, or with
-        `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
+        Give one of `path` (files), a streaming DataFrame, `generator` (packets, calls, auctions,
+        bids), or a table: `delta` (its folder) or `iceberg` (its name, with `catalog`, `uri` and
+        `warehouse`); versions that take rows away stop the stream, or with `on_change="skip"` are passed
+        over. `ordered` names the attribute that grows with time, `lateness` by how much rows may be out of
+        order. Files that wait are taken by the time of their last change, or with `file_order="name"` by
+        their names; `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away
+        then. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
         ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
@@ -122,22 +119,24 @@ class Registry:
         check_choice("on_late", on_late, ("count", "dead-letter"))
         given = [
             what
-            for what, value in (("source", source), ("path", path), ("generator", generator))
+            for what, value in (
+                ("source", source), ("path", path), ("generator", generator), ("delta", delta),
+                ("iceberg", iceberg),
+            )
             if value is not None
-        ]
+        ]  # fmt: skip
         if len(given) != 1:
             raise SourceError(
-                f"Stream '{name}' needs one input: path=, a streaming DataFrame or generator=; "
-                f"got {' and '.join(given) or 'none'}."
+                f"Stream '{name}' needs one input: path=, a streaming DataFrame, delta=, iceberg= or "
+                f"generator=; got {' and '.join(given) or 'none'}."
             )
+        table = delta if delta is not None else iceberg
         if path is not None:
-            types = read_schema(name, read_types(name, options.get("types", {})))
-            made: Source = file_source(
-                name, str(path), format, read_schema(name, schema), file_order,
-                read_form(name, options), types,
-            )  # fmt: skip
+            made: Source = make_files(name, str(path), format, schema, file_order, options)
         elif generator is not None:
             made = make_generator(name, generator, options, rows, rate)
+        elif table is not None:
+            made = table_source(name, given[0], table, options)
         elif options:
             raise SourceError(f"stream() has no option '{next(iter(options))}'.")
         elif hasattr(source, "isStreaming"):
@@ -268,17 +267,7 @@ class Registry:
         return {**streams, **self._queries}
 
     def _check_name(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise LanguageError(f"A name must be a text, not {name!r}.")
-        if len(name.encode(errors="replace")) > LONGEST_NAME:
-            raise LanguageError(
-                f"'{name[:40]}…' cannot be a name: it has {len(name)} letters, and as the name of a folder "
-                f"at most {LONGEST_NAME} bytes fit."
-            )
-        if not name.replace("_", "").replace("-", "").isalnum():
-            raise LanguageError(
-                f"'{name}' cannot be a name: use letters, digits, '_' and '-' (it becomes a folder)."
-            )
+        require_name(name)
         if name in self._streams or name in self._queries:
             raise LanguageError(f"There already is a stream or query called '{name}'.")
 

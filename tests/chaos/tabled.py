@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from adbc_driver_postgresql import dbapi
 from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
-from anabranch.sinks import DeltaSink, IcebergSink
+from anabranch.sinks import DeltaSink, IcebergSink, PostgresSink
 from anabranch.sinks.tables.writer import TableWriter
 
 Rows = list[tuple[Any, ...]]
@@ -26,7 +27,9 @@ ORACLE = {
 
 def sinks_of(spec: dict[str, Any], root: Path, queries: Sequence[str]) -> dict[str, Any]:
     """The sink of each query: a table, or a folder."""
-    make = {None: _folder, "delta": _delta, "iceberg": _iceberg}[spec.get("tables")]
+    make = {None: _folder, "delta": _delta, "iceberg": _iceberg, "postgres": _postgres}[
+        spec.get("tables")
+    ]
     return {name: make(spec, root, name) for name in queries}
 
 
@@ -47,6 +50,10 @@ def _iceberg(spec: dict[str, Any], root: Path, name: str) -> Any:
     return IcebergSink(f"lake.{name}", **_catalog(root), partition_by=parted, optimize=often)
 
 
+def _postgres(spec: dict[str, Any], root: Path, name: str) -> Any:
+    return PostgresSink(f"{spec['schema']}.{name}", spec["uri"])
+
+
 def _catalog(root: Path) -> dict[str, str]:
     (root / "tables").mkdir(exist_ok=True)
     return {"uri": f"sqlite:///{root}/tables/catalog.db", "warehouse": f"file://{root}/tables/all"}
@@ -57,6 +64,10 @@ def read(options: dict[str, Any], root: Path, name: str) -> Rows:
     with duckdb.connect() as base:
         if options["tables"] == "delta":
             table = DeltaTable(root / "tables" / name).to_pyarrow_dataset()
+        elif options["tables"] == "postgres":
+            with dbapi.connect(options["uri"]) as server, server.cursor() as cursor:
+                cursor.execute(f'SELECT * FROM "{options["schema"]}"."{name}"')
+                table = cursor.fetch_arrow_table()
         else:
             catalog = load_catalog("default", type="sql", **_catalog(root))
             table = catalog.load_table(f"lake.{name}").scan().to_arrow()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
+from adbc_driver_postgresql import dbapi
 from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
 from anabranch import Session
-from anabranch.sinks import DeltaSink, IcebergSink
+from anabranch.sinks import DeltaSink, IcebergSink, PostgresSink
 from anabranch.testing.sources import EpochSource
 
 Rows = list[tuple[Any, ...]]
@@ -52,7 +55,49 @@ def _duck_iceberg(root: Path, name: str) -> Rows:
         return sorted(base.execute("SELECT * FROM found").fetchall(), key=repr)
 
 
+POSTGRES = ""
+"""The address of the server, once it is started."""
+
+
+def postgres_name(root: Path, name: str) -> str:
+    """A table of one test alone."""
+    return f"t_{hashlib.sha256(str(root).encode()).hexdigest()[:12]}_{name}"
+
+
+def ask(text: str) -> Any:
+    """What the server answers, as Arrow."""
+    with dbapi.connect(POSTGRES, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute(text)
+        return cursor.fetch_arrow_table()
+
+
+def _read_postgres(root: Path, name: str) -> pl.DataFrame:
+    table = ask(f'SELECT * FROM public."{postgres_name(root, name)}"')
+    # The driver gives numbers of any length as texts
+    numeric = [field.name for field in table.schema if "numeric" in str(field.type)]
+    plain = {name: list(map(_decimal, table[name].to_pylist())) for name in numeric}
+    rest = pl.DataFrame(table.drop_columns(numeric))
+    return rest.with_columns(
+        **{n: pl.Series(v, dtype=pl.Decimal(38, 2)) for n, v in plain.items()}
+    ).select(table.column_names)
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)
+
+
+def _duck_postgres(root: Path, name: str) -> Rows:
+    with duckdb.connect() as base:
+        base.register("found", _read_postgres(root, name).to_arrow())
+        return sorted(base.execute("SELECT * FROM found").fetchall(), key=repr)
+
+
 KINDS: dict[str, Kind] = {
+    "postgres": Kind(
+        lambda root, name, **options: PostgresSink(postgres_name(root, name), POSTGRES, **options),
+        _read_postgres,
+        _duck_postgres,
+    ),
     "iceberg": Kind(
         lambda root, name, **options: IcebergSink(f"lake.{name}", **iceberg(root), **options),
         lambda root, name: pl.scan_iceberg(iceberg_table(root, name)).collect(),

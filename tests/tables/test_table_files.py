@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from anabranch.errors import AnabranchError
-from anabranch.sinks import DeltaSink, IcebergSink
+from anabranch.sinks import DeltaSink, IcebergSink, PostgresSink
 from anabranch.spec.file import read_spec
 
 STREAM = "CREATE STREAM t ORDERED BY time WITH (generator = 'packets', rows = 100);\n"
@@ -27,6 +27,11 @@ GIVEN: dict[str, tuple[str, str, Any]] = {
         "{path: lake.q, format: iceberg, catalog: c, uri: 'sqlite:///c.db', warehouse: w, "
         "partition_by: a}",
         lambda: IcebergSink("lake.q", "c", "sqlite:///c.db", "w", ["a"]),
+    ),
+    "pg": (
+        "TO 'public.q' WITH (format = 'postgres', uri = 'postgresql://host/db', evolve = true)",
+        "{path: public.q, format: postgres, uri: 'postgresql://host/db', evolve: true}",
+        lambda: PostgresSink("public.q", "postgresql://host/db", True),
     ),
 }
 

@@ -337,7 +337,7 @@ def test_aggregate_without_a_name() -> None:
         ("round(price, len)", "argument 2 of ROUND is len"),
         ("log(price)", "LOG is the natural logarithm in some engines"),
         ("now()", "NOW is not the same when an epoch is run again"),
-        ("row_number()", "ROW_NUMBER is not available: it would number rows for ever"),
+        ("row_number()", "ROW_NUMBER is not available: it belongs to OVER"),
         ("tumble(time, 60)", "TUMBLE is a window: it belongs into GROUP BY"),
         ("ip_number('10.0.0.256')", "'10.0.0.256' is not an IPv4 address"),
         ("ip_prefix(len, 33)", "IP_PREFIX needs a constant number of bits from 0 to 32, got 33"),

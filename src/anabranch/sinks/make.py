@@ -29,9 +29,10 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(sink, (str, Path)):
         require_folder(f"The sink of '{query}'", sink)
         return FileSink(Path(sink).absolute())
-    if isinstance(sink, dict) and "path" in sink and sink.get("format") in list(TABLES):
+    format = sink.get("format") if isinstance(sink, dict) and "path" in sink else None
+    if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
-        return table_sink(f"The sink of '{query}'", sink["format"], sink["path"], options)
+        return table_sink(f"The sink of '{query}'", format, sink["path"], options)
     if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
         require_folder(f"The sink of '{query}'", sink["path"])
         return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))

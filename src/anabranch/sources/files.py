@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
+from anabranch.sources.cleaning import Cleaning
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.form import USUAL, FileForm, check_form
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
@@ -47,6 +48,8 @@ class FileSource:
     order: str = "time"
     """By what files that wait are taken: the time of their last change, or their name."""
     form: FileForm = USUAL
+    cleaning: Cleaning | None = None
+    """What becomes of files that were read; None: they stay."""
 
     def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""

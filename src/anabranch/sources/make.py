@@ -16,6 +16,9 @@ from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.ahead import Ahead
 from anabranch.sources.base import Source
+from anabranch.sources.cleaning import read_cleaning
+from anabranch.sources.files import file_source
+from anabranch.sources.form import read_form, read_types
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
 
@@ -128,3 +131,20 @@ def make_generator(
                 )
         kind = Generator(kind, **per_epoch)
     return GeneratorSource(kind, rows, rate, **extra)
+
+
+def make_files(
+    stream: str, path: str, format: str | None, schema: Mapping[str, str] | pl.Schema | None,
+    order: str, options: Mapping[str, Any],
+) -> Source:  # fmt: skip
+    """A stream of files; options say how they are written, and what becomes of those that were read."""
+    form = {
+        name: value for name, value in options.items() if name not in ("clean_source", "archive")
+    }
+    types = read_schema(stream, read_types(stream, form.get("types", {})))
+    files = file_source(
+        stream, path, format, read_schema(stream, schema), order, read_form(stream, form), types
+    )
+    asked = options.get("clean_source", "off")
+    cleaning = read_cleaning(stream, files.path, asked, options.get("archive"))
+    return replace(files, cleaning=cleaning)

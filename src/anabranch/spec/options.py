@@ -31,6 +31,8 @@ FILES: Kinds = {
     "schema": (dict,),
     "file_order": (str,),
     "lanes": (bool,),
+    "clean_source": (str,),
+    "archive": (str,),
     "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
     "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
     "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
@@ -40,6 +42,16 @@ GENERATOR: Kinds = {
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
     "disorder": (int,),
 }  # fmt: skip
+CHANGES: Kinds = {"on_change": (str,)}
+ORIGINS: Mapping[str, Kinds] = {
+    "generator": GENERATOR,
+    "delta": {"delta": (str,), **CHANGES},
+    "iceberg": {
+        "iceberg": (str,), "catalog": (str,), "uri": (str,), "warehouse": (str,), **CHANGES,
+    },
+    "path": FILES,
+}  # fmt: skip
+"""Where a stream may come from, and the options that go with it."""
 SINK = ("path", "format", *sorted({name for kind in TABLES.values() for name in kind.options}))
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
@@ -48,9 +60,14 @@ RUN: Kinds = {
 SETTINGS = Settings.__struct_fields__
 
 
-def stream_kinds(generated: bool) -> Kinds:
-    """The options of a stream over files, or of a generated one."""
-    return {**STREAM, **(GENERATOR if generated else FILES)}
+def origin_of(given: Collection[str]) -> str:
+    """Where a stream comes from, told by its options: from files if they do not say."""
+    return next((origin for origin in ORIGINS if origin in given), "path")
+
+
+def stream_kinds(given: Collection[str]) -> Kinds:
+    """The options of a stream that has these among others."""
+    return {**STREAM, **ORIGINS[origin_of(given)]}
 
 
 def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
@@ -60,12 +77,13 @@ def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
 
 def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
-    generated = "generator" in parts
-    options = values(parts, stream_kinds(generated))
+    options = values(parts, stream_kinds(parts))
     if "ordered" not in options:
         raise place.error("'ordered' is missing: the column that grows with time.")
-    if not generated and "path" not in options:
-        raise place.error("'path' (files) or 'generator' is missing: where the rows come from.")
+    if origin_of(options) not in options:
+        raise place.error(
+            "'path' (files), 'delta', 'iceberg' or 'generator' is missing: where the rows come from."
+        )
     if "partitioned_by" in options:
         given = options["partitioned_by"]
         terms = [given] if isinstance(given, str) else given

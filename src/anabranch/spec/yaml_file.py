@@ -65,8 +65,7 @@ def read_yaml(path: Path) -> Spec:
 
 
 def _stream(entry: Entry) -> dict[str, Any]:
-    generated = "generator" in entry.fields()
-    return stream_options(entry, entry.fields(stream_kinds(generated)))
+    return stream_options(entry, entry.fields(stream_kinds(entry.fields())))
 
 
 def _sink(entry: Entry) -> Sink | str:

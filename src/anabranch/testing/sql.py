@@ -22,7 +22,9 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
+from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
@@ -39,6 +41,7 @@ from anabranch.testing.sql_expression import (
     quote,
 )  # fmt: skip
 from anabranch.testing.sql_join import Joins
+from anabranch.testing.sql_over import Overs
 from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
 
 
@@ -124,6 +127,10 @@ class Translator:
                 return self._aggregate(node)
             case History():
                 return self._history(node)
+            case Ranked() | Timeline():
+                return Overs(self._keyed(node), self._add, self._emitted, self._call_text).select(
+                    node
+                )
             case Join():
                 return Joins(self._table, self._add, self._emitted, self.clock).select(node)
         raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
@@ -175,7 +182,7 @@ class Translator:
             f"GROUP BY __g, __w HAVING {whole} AND {emitted} IS NOT NULL"
         )
 
-    def _keyed(self, node: Aggregate | History) -> str:
+    def _keyed(self, node: Aggregate | History | Ranked | Timeline) -> str:
         """The input with its keys, the number of its group, and its time as an integer."""
         keys = [expression_sql(key.expression, node.input.schema) for key in node.keys]
         named = [f"{key} AS __k{number}" for number, key in enumerate(keys)]
@@ -242,6 +249,10 @@ class Translator:
             f"JOIN {rows} ON __g = __hg AND __n BETWEEN __hn - {node.rows - 1} AND __hn "
             "WHERE __he IS NOT NULL GROUP BY __hg, __hn"
         )
+
+    def _call_text(self, call: AggregateCall, schema: pl.Schema) -> str:
+        argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
+        return self._function(call, argument, schema)
 
     def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
         call = part.call

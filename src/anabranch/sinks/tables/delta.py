@@ -21,7 +21,6 @@ from anabranch.errors import SettingsError
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.tables.care import TARGET_BYTES, checked_columns, microseconds, require_care
 from anabranch.sinks.tables.columns import UNSIGNED, agree, table_types
-from anabranch.sinks.tables.needs import needed
 from anabranch.sinks.tables.parts import partition_values, require_partitioning, statistics
 from anabranch.sinks.tables.table import (
     Conflict,
@@ -32,6 +31,7 @@ from anabranch.sinks.tables.table import (
     keys_of,
 )
 from anabranch.sinks.tables.writer import TableWriter
+from anabranch.sources.tables.needs import needed
 
 WITHOUT = frozenset({pl.Time})
 

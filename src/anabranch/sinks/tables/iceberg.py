@@ -10,9 +10,7 @@ import contextlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import polars as pl
 
@@ -21,7 +19,6 @@ from anabranch.sinks.base import WriteContext
 from anabranch.sinks.tables.care import TARGET_BYTES, checked_columns, require_care
 from anabranch.sinks.tables.columns import SMALL, agree, table_types
 from anabranch.sinks.tables.iceberg_care import bring_together, expire
-from anabranch.sinks.tables.needs import needed
 from anabranch.sinks.tables.parts import require_partitioning
 from anabranch.sinks.tables.table import (
     Conflict,
@@ -32,6 +29,8 @@ from anabranch.sinks.tables.table import (
     keys_of,
 )
 from anabranch.sinks.tables.writer import TableWriter
+from anabranch.sources.tables.catalog import load, local_folder
+from anabranch.sources.tables.needs import needed
 
 WITHOUT = frozenset({pl.Time})
 PROPERTIES = {
@@ -82,12 +81,12 @@ class IcebergSink:
     def open(self, context: WriteContext) -> TableWriter:
         what = f"The Iceberg table '{self.table}' of query '{context.query}'"
         with needed("iceberg", what):
-            import pyiceberg.catalog
+            import pyiceberg.catalog  # noqa: F401 - what is missing is told here
         keys = keys_of(what, context, self.updates)
         types = table_types(what, kept_columns(context, keys), SMALL, WITHOUT)
         require_partitioning(what, self.partition_by, types)
         try:
-            catalog = pyiceberg.catalog.load_catalog(self.catalog, **self._properties())
+            catalog = load(self.catalog, self.uri, self.warehouse, self.properties)
             table = self._made(what, types, catalog)
         except SettingsError:
             raise
@@ -111,11 +110,6 @@ class IcebergSink:
         data = folder / "data" if folder is not None else None
         shape = TableShape(what, types, keys, parted, data, tend_every=self.optimize)
         return TableWriter(_IcebergTable(table, self), shape, context)
-
-    def _properties(self) -> dict[str, str]:
-        given = {"uri": self.uri, "warehouse": self.warehouse}
-        kind = {"type": "sql"} if self.uri is not None else {}
-        return {**kind, **{k: v for k, v in given.items() if v is not None}, **self.properties}
 
     def _made(self, what: str, types: pl.Schema, catalog: Any) -> Any:
         """The table, with all columns of the results."""
@@ -246,14 +240,6 @@ def _range(keys: pl.DataFrame) -> Any:
             high: Any = keys[name].max()
             return terms.And(terms.GreaterThanOrEqual(name, low), terms.LessThanOrEqual(name, high))
     return terms.AlwaysTrue()
-
-
-def local_folder(location: str) -> Path | None:
-    """The folder of this machine that a location is; None if it is elsewhere."""
-    if "://" not in location and location.startswith("/"):
-        return Path(location)
-    parts = urlsplit(location)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
 
 
 def _arrow(rows: pl.DataFrame) -> Any:

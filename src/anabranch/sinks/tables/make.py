@@ -10,6 +10,7 @@ from anabranch.errors import SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.tables.delta import DeltaSink
 from anabranch.sinks.tables.iceberg import IcebergSink
+from anabranch.sinks.tables.postgres import PostgresSink
 
 COMMON: Mapping[str, tuple[type, ...]] = {"updates": (str,), "evolve": (bool,)}
 FILES: Mapping[str, tuple[type, ...]] = {
@@ -31,6 +32,7 @@ TABLES: Mapping[str, TableKind] = {
         IcebergSink,
         {**COMMON, **FILES, "catalog": (str,), "uri": (str,), "warehouse": (str,)},
     ),
+    "postgres": TableKind(PostgresSink, {**COMMON, "uri": (str,)}),
 }
 
 
