@@ -12,9 +12,10 @@ import polars as pl
 from anabranch.choosing import Choosing
 from anabranch.dataframes import read_dataframe
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
+from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
-from anabranch.language.expression import Call, Column, Expression, lift
+from anabranch.language.expression import Call, Expression
 from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
 from anabranch.language.user_function import UserFunction, user_function
@@ -254,17 +255,11 @@ class Registry:
         `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.
         Its value must depend on its arguments alone: with `check` every call is made twice and compared.
         """
-        made = user_function(name, body, arguments, result, check)
         if name.lower() in self._functions:
             raise LanguageError(f"There already is a function called '{name}'.")
+        made = user_function(name, body, arguments, result, check)
         self._functions[name.lower()] = made
-
-        def call(*parts: Expression | str) -> Expression:
-            return Call(
-                made, tuple(Column(part) if isinstance(part, str) else lift(part) for part in parts)
-            )
-
-        return call
+        return lambda *parts: Call(made, tuple(map(column_of, parts)))
 
     def _known(self) -> dict[str, Query]:
         """All that a query can read."""
