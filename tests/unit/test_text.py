@@ -229,11 +229,13 @@ def test_every_named_function_can_be_called() -> None:
         "date_part": "'day', moment",
         "if": "open, 1, 2",
         "ip_text": "len",
-        "time_bucket": "'1 hour', moment", "date_bin": "'1 hour', moment", "datetrunc": "'day', moment", "log": "10, price",
+        "time_bucket": "'1 hour', moment", "date_bin": "'1 hour', moment",
+        "datetrunc": "'day', moment", "log": "10, price",
         "strftime": "moment, '%Y'", "date_format": "moment, 'yyyy'", "to_char": "moment, 'YYYY'",
         "strptime": "name, '%Y'", "try_strptime": "name, '%Y'", "from_epoch": "len", "from_epoch_ms": "len",
         "make_date": "len, 1, 2", "date_diff": "'day', moment, moment", "datediff": "moment, moment",
-        "date_add": "CAST(moment AS DATE), 1", "date_sub": "CAST(moment AS DATE), 1", "add_months": "moment, 1", "to_timestamp": "len",
+        "date_add": "CAST(moment AS DATE), 1", "date_sub": "CAST(moment AS DATE), 1",
+        "add_months": "moment, 1", "to_timestamp": "len",
         "from_unixtime": "len", "unix_timestamp": "moment", "to_unix_timestamp": "moment",
         "split": "name, 'a'", "string_split": "name, 'a'", "string_to_array": "name, 'a'",
         "str_split": "name, 'a'", "repeat": "name, 2", "lpad": "name, 2", "rpad": "name, 2",
@@ -244,8 +246,8 @@ def test_every_named_function_can_be_called() -> None:
         "json_extract_string": "name, '$.a'", "get_json_object": "name, '$.a'", "json_value": "name, '$.a'",
         "json_extract_path_text": "name, 'a'", "json_extract_scalar": "name, '$.a'",
     }  # fmt: skip
-    times = ("last_day", "epoch_us", "epoch_ms", "millisecond", "microsecond", "isodow", "isoyear", "monthname",
-             "dayname", "dayofweek", "weekday", "date", "to_date")  # fmt: skip
+    times = ("last_day", "epoch_us", "epoch_ms", "millisecond", "microsecond", "isodow", "isoyear",
+             "monthname", "dayname", "dayofweek", "weekday", "date", "to_date")  # fmt: skip
     whole |= dict.fromkeys(times, "moment")
     floats = ("trunc", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "degrees", "radians", "isnan",
               "isfinite", "log2", "square")  # fmt: skip
@@ -335,7 +337,7 @@ def test_aggregate_without_a_name() -> None:
         ("round(price, len)", "argument 2 of ROUND is len"),
         ("log(price)", "LOG is the natural logarithm in some engines"),
         ("now()", "NOW is not the same when an epoch is run again"),
-        ("row_number()", "ROW_NUMBER is not available: it would number rows for ever"),
+        ("row_number()", "ROW_NUMBER is not available: it belongs to OVER"),
         ("tumble(time, 60)", "TUMBLE is a window: it belongs into GROUP BY"),
         ("ip_number('10.0.0.256')", "'10.0.0.256' is not an IPv4 address"),
         ("ip_prefix(len, 33)", "IP_PREFIX needs a constant number of bits from 0 to 32, got 33"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 import uuid
@@ -130,6 +131,21 @@ class Run(Controls):
         ends it. The kinds of events are in `anabranch.events.event`.
         """
         return self._events.listen(listener, recent)
+
+    def page(self, port: int = 0, control: bool = False, host: str = "127.0.0.1") -> Any:
+        """Opens a page on the run in this process; its `url` has the token, `close()` ends it.
+
+        It only shows, unless it is given `control`. Needs `pip install 'anabranch[page]'`.
+        """
+        # What people see stands above a run, which does without
+        return importlib.import_module("anabranch.observe.page.opening").page_of_run(
+            self, port, control, host
+        )
+
+    @property
+    def sinks(self) -> Mapping[str, Sink]:
+        """Where the results of each query go."""
+        return self._checkpoint.sinks
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Waits for the end; True if it has come. Raises the error that ended the run, if one did.

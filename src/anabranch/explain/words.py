@@ -11,6 +11,8 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
+from anabranch.language.ranked import Ranked
+from anabranch.language.timeline import Timeline
 from anabranch.language.window import (
     CountWindow,
     Everything,
@@ -33,7 +35,14 @@ def operator_words(node: Node) -> str:
     if isinstance(node, Aggregate | History):
         found = ", ".join(_aggregate(part) for part in node.aggregates)
         return f"{title_words(node)}: {found or 'the groups themselves'}"
+    if isinstance(node, Ranked | Timeline):
+        return f"{title_words(node)}: {calls_words(node)}"
     return title_words(node)
+
+
+def calls_words(node: Ranked | Timeline) -> str:
+    """What rows get of the rows around them."""
+    return ", ".join(map(str, node.calls)) or "the rows themselves"
 
 
 def title_words(node: Node) -> str:
@@ -46,6 +55,17 @@ def title_words(node: Node) -> str:
         case History():
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"
+        case Ranked():
+            of = f" and {keys_words(node)}" if node.keys else ""
+            by = ", ".join(map(str, node.order)) or "their content"
+            few = "all rows" if node.limit is None else f"rows with {node.limit}"
+            time = node.input.ordered
+            assert time
+            window = _window(Tumble(node.size), time.column, time.timestamps)
+            return f"{few} of {window}{of}, by {by}"
+        case Timeline():
+            of = f" of each {keys_words(node)}" if node.keys else ""
+            return f"every row, with those around it{of} in the order of time"
         case Numbered():
             return "rows numbered in the order of both inputs"
         case Join():
@@ -63,9 +83,9 @@ def merger_words(merger: str) -> str:
     }[merger]
 
 
-def keys_words(node: Aggregate | History) -> str:
+def keys_words(node: Aggregate | History | Ranked | Timeline) -> str:
     return ", ".join(
-        text_of(key.expression) if isinstance(node, History) else _named(key) for key in node.keys
+        _named(key) if isinstance(node, Aggregate) else text_of(key.expression) for key in node.keys
     )
 
 

@@ -22,6 +22,9 @@ FUNCTIONS = (
     "regr_r2", "regr_count",
 )  # fmt: skip
 
+IN_ORDER = ("first", "last", "array_agg", "string_agg")
+"""Those that depend on the order of rows."""
+
 ALIASES = {
     "or_aggr": "bit_or", "and_aggr": "bit_and", "xor_aggr": "bit_xor", "mean": "avg",
     "variance": "var", "var_samp": "var", "stddev_samp": "stddev",

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from anabranch.errors import LanguageError, no_attribute
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.aggregate_call import IN_ORDER
+from anabranch.language.among import Among, sorts
 from anabranch.language.bounds import all_of
 from anabranch.language.checked import checked
 from anabranch.language.expression import (
@@ -35,6 +37,8 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.matching import right_names
 from anabranch.language.node import Node
+from anabranch.language.over import NamedRowCall, Sort
+from anabranch.language.ranked import limited
 from anabranch.language.sql.expression import read_expression
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.window_key import WindowKey
@@ -82,7 +86,7 @@ class Query:
         """
         if isinstance(predicate, str):
             predicate = read_expression(predicate, self.node.schema, "where()")
-        return Query(Filter(self.node, predicate))
+        return Query(Filter(limited(self.node, predicate), predicate))
 
     having = where
 
@@ -162,9 +166,26 @@ class Query:
         return Grouped(self.node, keys)
 
     @checked
+    def over(
+        self, *keys: str | Expression | Named, window: int | str | None = None,
+        by: str | Expression | Sort | Sequence[Any] = (),
+    ) -> Around:  # fmt: skip
+        """Each row among those with the same keys: of a window in any order, or all in the order of time."""
+        return Around(self.node, tuple(_named(key) for key in keys), window, sorts(by))
+
+    @checked
     def history(self, *keys: str | Expression | Named, rows: int) -> Histories:
         """For each row the last `rows` rows of its group: `.agg(...)` computes a value on every row."""
         return Histories(self.node, tuple(_named(key) for key in keys), rows)
+
+
+@dataclass(frozen=True)
+class Around(Among):
+    """Rows with the others of their group, waiting for what is asked of these."""
+
+    def add(self, *calls: NamedRowCall) -> Query:
+        """The rows with these values added: `.add(rank().alias("place"))`."""
+        return Query(self.asked(calls))
 
 
 @dataclass(frozen=True)
@@ -180,11 +201,15 @@ class Grouped:
         calls = tuple(_named_aggregate(part) for part in aggregates)
         read = [argument for part in calls for argument in part.call.arguments]
         grouping = grouping_of(self.node, named, read)
-        query = Query(Aggregate(grouping.node, grouping.keys, grouping.window, calls, emit))
-        if not grouping.borders:
+        ordered = any(part.call.function in IN_ORDER for part in calls)
+        sequence = grouping.sequence if ordered else None
+        query = Query(
+            Aggregate(grouping.node, grouping.keys, grouping.window, calls, emit, sequence)
+        )
+        if grouping.shown is None:
             return query
         others = (*(key.name for key in grouping.keys), *(part.name for part in calls))
-        return query.select(*grouping.borders, *others)
+        return query.select(*grouping.shown, *others)
 
 
 @dataclass(frozen=True)

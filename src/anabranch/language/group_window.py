@@ -12,8 +12,16 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from anabranch.errors import LanguageError
-from anabranch.language.expression import Column, Expression, Named, columns_of, type_of
-from anabranch.language.nearness import near_of, numbered_by
+from anabranch.language.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Named,
+    columns_of,
+    type_of,
+)
+from anabranch.language.nearness import near_of, numbered_by, written_unit
 from anabranch.language.node import Node
 from anabranch.language.order import Ordered, told_by, tumble_size
 from anabranch.language.stateless import Filter, Project, retimed
@@ -34,8 +42,10 @@ class Grouping:
     keys: tuple[Named, ...]
     """The keys beside the window."""
     window: Window
-    borders: tuple[Named, ...] = ()
-    """What the borders of the window are to be called, if not as they are."""
+    shown: tuple[Named, ...] | None = None
+    """What is shown of the window beside the keys, if not its columns as they are."""
+    sequence: str | None = None
+    """The column that orders the rows of a window whose times are all the same."""
 
 
 def grouping_of(
@@ -45,6 +55,7 @@ def grouping_of(
     unfolded = _unfolded(node, keys, arguments)
     if unfolded is not None:
         return unfolded
+    original = node.ordered
     node = _timed(node, keys)
     shifted = next((key for key in keys if isinstance(key, WindowKey) and key.offset), None)
     if shifted is not None:
@@ -73,7 +84,17 @@ def grouping_of(
         bucketed = _bucketed(node, plain, arguments)
         if bucketed is not None:
             return bucketed
-    return Grouping(node, tuple(plain), window or Everything())
+    moved = (
+        original is not None and node.ordered is not None and node.ordered.column != original.column
+    )
+    sequence = (
+        original.column if original and moved and window == Tumble(1, _index(window)) else None
+    )
+    return Grouping(node, tuple(plain), window or Everything(), None, sequence)
+
+
+def _index(window: Window | None) -> str | None:
+    return window.index if isinstance(window, Tumble) else None
 
 
 def _window_of(key: Named, ordered: Ordered | None, node: Node, first: bool) -> Window | None:
@@ -111,25 +132,41 @@ def _timed(node: Node, keys: Sequence[Named | WindowKey]) -> Node:
 def _bucketed(
     node: Node, keys: Sequence[Named], arguments: Iterable[Expression]
 ) -> Grouping | None:
-    """The rows with a computed key as a column that tells the time, if there is such a key."""
+    """The rows with a computed key as a column that tells the time, if there is such a key.
+
+    A text of the time that tells its day is no time itself: beside it the day is the window, out of sight.
+    """
+    arguments = list(arguments)
     for time in told_by(node.ordered) if node.ordered else ():
         for key in keys:
-            if near_of(key.name, key.expression, time, node.schema) is None:
-                continue
-            others = [other for other in keys if other is not key]
-            # What nothing reads need not be read at all
-            read = {name for part in (*(k.expression for k in others), *arguments)
-                    for name in columns_of(part)}  # fmt: skip
-            kept = [
-                Named(name, Column(name))
-                for name in node.schema
-                if name in read or name == time.column
-            ]
-            rows = Project(node, (*kept, Named(_BUCKET, key.expression)))
-            timed = retimed(rows, _BUCKET)
-            assert timed is not None
-            return Grouping(timed, tuple(others), Tumble(1, key.name))
+            if near_of(key.name, key.expression, time, node.schema) is not None:
+                others = tuple(other for other in keys if other is not key)
+                rows = _with_bucket(node, key.expression, time, others, arguments)
+                return Grouping(rows, others, Tumble(1, key.name), None, time.column)
+        for key in keys:
+            unit = written_unit(key.expression, time)
+            if unit is not None:
+                bucket = Call("date_trunc", (Literal(unit), Column(time.column)))
+                if near_of(_BUCKET, bucket, time, node.schema) is not None:
+                    rows = _with_bucket(node, bucket, time, keys, arguments)
+                    return Grouping(rows, tuple(keys), Tumble(1, _BUCKET), (), time.column)
     return None
+
+
+def _with_bucket(
+    node: Node,
+    bucket: Expression,
+    time: Ordered,
+    keys: Iterable[Named],
+    arguments: Iterable[Expression],
+) -> Node:
+    """The rows with one more column, ordered by it; what nothing reads need not be read at all."""
+    parts = (*(key.expression for key in keys), *arguments)
+    read = {time.column, *(name for part in parts for name in columns_of(part))}
+    kept = [Named(name, Column(name)) for name in node.schema if name in read]
+    timed = retimed(Project(node, (*kept, Named(_BUCKET, bucket))), _BUCKET)
+    assert timed is not None
+    return timed
 
 
 def _unfolded(
@@ -158,7 +195,7 @@ def _unfolded(
     rows = below.input
     for one in reversed(filters):
         rows = replace(one, input=rows)
-    return Grouping(rows, tuple(plain), below.covering.window, () if own else tuple(borders))
+    return Grouping(rows, tuple(plain), below.covering.window, None if own else tuple(borders))
 
 
 def _is_border(key: Named) -> bool:

@@ -9,6 +9,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
+from anabranch.language.aggregate_call import IN_ORDER
 from anabranch.language.expression import TYPES, Column, Named, columns_of, type_of
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Near, Ordered
@@ -35,6 +36,8 @@ class Aggregate(Node):
     window: Window
     aggregates: tuple[NamedAggregate, ...]
     emit: str = "final"
+    sequence: str | None = None
+    """The column that tells which row of a window is first, if its times are all the same."""
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
@@ -65,8 +68,7 @@ class Aggregate(Node):
                 "SET allow_unbounded_state = true)."
             )
         for named in self.aggregates:
-            timed = ("first", "last", "array_agg", "string_agg")
-            if named.call.function in timed and self.input.ordered is None:
+            if named.call.function in IN_ORDER and self.input.ordered is None:
                 raise LanguageError(
                     f"{named}: the input has no ordered attribute any more, so nothing is first or "
                     f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."
@@ -147,9 +149,10 @@ class Aggregate(Node):
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.keys))
+        sequence = f" IN ORDER OF {self.sequence}" if self.sequence else ""
         return (
             f"GROUP BY {self.window}{', ' if keys else ''}{keys} "
-            f"AGG {', '.join(map(str, self.aggregates))} EMIT {self.emit}"
+            f"AGG {', '.join(map(str, self.aggregates))}{sequence} EMIT {self.emit}"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import re
 import zoneinfo
 from collections.abc import Mapping
 
@@ -101,6 +102,26 @@ def numbered_by(
             inner, ordered
         ):
             return size * 1_000_000, pl.Float64()
+    return None
+
+
+_WRITTEN = {
+    "year": ("Y",), "month": ("m", "b", "B"), "day": ("d",), "hour": ("H",), "minute": ("M",),
+    "second": ("S",),
+}  # fmt: skip
+"""The parts of a time that a format can have, from the greatest on, and the letters of each."""
+
+
+def written_unit(expression: Expression, ordered: Ordered) -> str | None:
+    """The unit that a text of the time tells: `day` for strftime(ts, '%Y-%m-%d'); None if it tells none."""
+    match expression:
+        case Call("strftime", (Column(name), Literal(str(form)))) if name == ordered.column:
+            letters = set(re.findall(r"%-?\d?([A-Za-z])", form))
+            told = [bool(letters & set(known)) for known in _WRITTEN.values()]
+            count = told.index(False) if False in told else len(told)
+            # Nothing finer than what all greater parts are there for: '%H' alone tells no hour of a day
+            if count and not any(told[count:]) and "f" not in letters:
+                return list(_WRITTEN)[count - 1]
     return None
 
 

@@ -19,7 +19,7 @@ _POSTGRES: Mapping[str, str] = {
     "YYYY": "%Y", "YY": "%y", "MM": "%m", "DDD": "%j", "DD": "%d", "HH24": "%H", "HH12": "%I", "HH": "%I",
     "MI": "%M", "SS": "%S", "MS": "%3f", "US": "%6f", "AM": "%p", "PM": "%p", "MON": "%b", "DY": "%a",
 }  # fmt: skip
-_KNOWN = frozenset("YmdHMSjaAbBypIe%TF")
+_KNOWN = frozenset("YmdHMSjaAbBypI%")
 _SPECIFIERS = re.compile(r"%(-?)([A-Za-z%])")
 
 
@@ -78,6 +78,8 @@ def from_strftime(written: str, reading: bool) -> str:
     >>> from_strftime("%H:%M:%S.%f", reading=True)
     '%H:%M:%S%.f'
     """
+    long = {"%F": "%Y-%m-%d", "%T": "%H:%M:%S"}
+    written = re.sub(r"%[%FT]", lambda found: long.get(found[0], found[0]), written)
     for found in _SPECIFIERS.finditer(written.replace("%f", "").replace("%g", "")):
         if found[2] not in _KNOWN:
             raise LanguageError(

@@ -50,7 +50,7 @@ class UserFunction(str):
     def _compute(self, columns: Sequence[pl.Series]) -> pl.Series:
         rows = max(len(column) for column in columns)
         arrays = [
-            (column if len(column) == rows else column.new_from_index(0, rows)).to_arrow()
+            _plain(column if len(column) == rows else column.new_from_index(0, rows))
             for column in columns
         ]
         values = self._called(arrays, rows)
@@ -81,6 +81,17 @@ class UserFunction(str):
             raise RunError(
                 f"The function '{self}' is declared to return {self.result}, but it returned {values.type}."
             ) from error
+
+
+def _plain(column: pl.Series) -> pa.Array:
+    """A column as Arrow's functions expect it: texts and bytes with the usual offsets."""
+    array = column.to_arrow()
+    usual = {
+        pa.large_string(): pa.string(),
+        pa.string_view(): pa.string(),
+        pa.large_binary(): pa.binary(),
+    }
+    return array.cast(usual.get(array.type, array.type))
 
 
 def _kind(name: str) -> pl.DataType:

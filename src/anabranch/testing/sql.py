@@ -22,7 +22,9 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
+from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
@@ -39,6 +41,7 @@ from anabranch.testing.sql_expression import (
     quote,
 )  # fmt: skip
 from anabranch.testing.sql_join import Joins
+from anabranch.testing.sql_over import Overs
 from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
 
 
@@ -124,6 +127,10 @@ class Translator:
                 return self._aggregate(node)
             case History():
                 return self._history(node)
+            case Ranked() | Timeline():
+                return Overs(self._keyed(node), self._add, self._emitted, self._call_text).select(
+                    node
+                )
             case Join():
                 return Joins(self._table, self._add, self._emitted, self.clock).select(node)
         raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
@@ -175,7 +182,7 @@ class Translator:
             f"GROUP BY __g, __w HAVING {whole} AND {emitted} IS NOT NULL"
         )
 
-    def _keyed(self, node: Aggregate | History) -> str:
+    def _keyed(self, node: Aggregate | History | Ranked | Timeline) -> str:
         """The input with its keys, the number of its group, and its time as an integer."""
         keys = [expression_sql(key.expression, node.input.schema) for key in node.keys]
         named = [f"{key} AS __k{number}" for number, key in enumerate(keys)]
@@ -185,7 +192,9 @@ class Translator:
         if ordered:
             column = quote(ordered.column)
             time = time_sql(column, node.input.schema[ordered.column])
-        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t"])
+        sequence = node.sequence if isinstance(node, Aggregate) else None
+        own = time if sequence is None else time_sql(quote(sequence), node.input.schema[sequence])
+        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t", f"{own} AS __o"])
         return self._add(f"SELECT {columns} FROM {self._table(node.input)}")
 
     def _bounds(self, node: Aggregate, start: str, end: str) -> list[str]:
@@ -241,6 +250,10 @@ class Translator:
             "WHERE __he IS NOT NULL GROUP BY __hg, __hn"
         )
 
+    def _call_text(self, call: AggregateCall, schema: pl.Schema) -> str:
+        argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
+        return self._function(call, argument, schema)
+
     def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
         call = part.call
         argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
@@ -266,7 +279,7 @@ class Translator:
             case "count_distinct" | "approx_distinct":
                 return f"count(DISTINCT {argument})"
             case "first" | "last":
-                return f"{call.function}({argument} ORDER BY __t, {SEQ})"
+                return f"{call.function}({argument} ORDER BY __o, {SEQ})"
             case "sum" if type_of(call.arguments[0], schema, "oracle").is_float():
                 return f"sum(CAST({argument} AS DOUBLE))"
             case "var" | "stddev":

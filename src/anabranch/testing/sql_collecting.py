@@ -45,7 +45,7 @@ def collected_sql(call: AggregateCall, schema: pl.Schema) -> str | None:
         f"{fields[f'o{number}']} {'DESC' if letter == 'd' else 'ASC'} NULLS LAST"
         for number, letter in enumerate(directions)
     ]
-    by = ", ".join([*order, "__t", SEQ])
+    by = ", ".join([*order, "__o", SEQ])
     if name == "string_agg":
         quoted = separator.replace("'", "''")
         return f"string_agg({fields['value']}, '{quoted}' ORDER BY {by}) {known}"

@@ -30,6 +30,7 @@ class TextDialect(Dialect):
     """SQL with hex numbers, `//`, and every function under the name it was written with."""
 
     NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
+    NULL_ORDERING = "nulls_are_last"
 
     class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS: ClassVar = [("0x", ""), ("0X", "")]
@@ -137,13 +138,22 @@ class StatementDialect(TextDialect):
             if word not in ("WINDOW", "SESSION")
         }
 
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Any]:
+        """The words, with the one that begins WINDOW w AS (…) told apart from the function."""
+        found = super().tokenize(sql, dialect)
+        for word, name, alias in zip(found, found[1:], found[2:], strict=False):
+            named = word.text.upper() == "WINDOW" and alias.token_type == TokenType.ALIAS
+            if named and name.token_type == TokenType.VAR:
+                word.token_type = TokenType.WINDOW
+        return found
+
     class Parser(TextDialect.Parser):
         def _parse_primary(self) -> exp.Expr | None:
             # TABLE t, the argument of a function in FROM
-            if self._curr and self._curr.token_type == TokenType.TABLE and self._next:
-                if self._next.token_type != TokenType.L_PAREN:
-                    self._advance()
-                    return self._parse_column()
+            named = self._curr and self._curr.token_type == TokenType.TABLE and self._next
+            if named and self._next.token_type != TokenType.L_PAREN:
+                self._advance()
+                return self._parse_column()
             return super()._parse_primary()
 
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
@@ -170,7 +180,6 @@ MOST_BARE_JOINS = 8
 _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
-    "WINDOW": " Named windows are not available: write OVER (…) out.",
     "TOP": " TOP has no meaning in an endless stream: filter with WHERE or HAVING.",
 }
 """What to say where the parser gives up right after a word."""

@@ -20,9 +20,10 @@ from anabranch.language.expression import Call, Column, Expression, columns_of, 
 from anabranch.language.join import FILTERING, JOINS, Join
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
-from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
+from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts, within_rows
 from anabranch.language.sql.refuse import refuse_clauses, refuse_input
 from anabranch.language.sql.table_function import SIZES, function_of, input_of, windowed
+from anabranch.language.sql.temporal_join import joined_as_of
 from anabranch.language.sql.unnesting import gives_elements, unnested
 
 
@@ -65,7 +66,9 @@ class From:
             self._kind(join) in ("inner", *FILTERING) for join in joins
         )
         # What WHERE drops counts among the last rows of an input all the same
-        plain &= not any(self._within_rows(conjuncts(join.args.get("on")))[0] for join in joins)
+        plain &= not any(
+            within_rows(conjuncts(join.args.get("on")), self.reader.scope)[0] for join in joins
+        )
         if joins and plain:
             for part in self._taken_from_where(name, alone=True):
                 self.query = self.query.where(translate(part, self.scope))
@@ -92,7 +95,7 @@ class From:
         call = function_of(tree)
         if call is not None and str(call.this).lower() in SIZES:
             return self._windowed(call, tree)
-        refuse_input(tree, self.reader.scope)
+        refuse_input(tree, self.reader.scope, joined=bool(self.tables))
         name = tree.alias_or_name
         self._refuse_twice(name, tree)
         if isinstance(tree, exp.Subquery):
@@ -153,7 +156,11 @@ class From:
         name, right = self._input(tree.this)
         joining = JoinScope.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
-        rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
+        if tree.this.args.get("version"):
+            self.query = joined_as_of(tree, kind, joining, (self.query, right), pairs)
+            self.tables = {**self.tables, name: joining.names}
+            return
+        rows, conditions = within_rows(conjuncts(tree.args.get("on")), before)
         known = self.tables
         self.tables = {**known, name: joining.names}
         if kind == "inner":
@@ -204,23 +211,6 @@ class From:
             for own, shown in columns.items()
         }
 
-    def _within_rows(self, conditions: list[exp.Expr]) -> tuple[int | None, list[exp.Expr]]:
-        """The number of WITHIN_ROWS(n) among the conditions, and the others."""
-        found = [
-            part
-            for part in conditions
-            if isinstance(part, exp.Anonymous) and str(part.this).upper() == "WITHIN_ROWS"
-        ]
-        for part in found:
-            size = part.expressions[0] if len(part.expressions) == 1 else None
-            if not isinstance(size, exp.Literal) or not str(size.this).isdigit() or size.is_string:
-                raise self.reader.scope.error(
-                    "WITHIN_ROWS takes one number: how many of the other input's last rows a row meets.",
-                    part,
-                )
-            return int(size.this), [other for other in conditions if other not in found]
-        return None, conditions
-
     def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
         tables = before.inputs.tables
         others = " and ".join(repr(other) for other in tables)
@@ -245,6 +235,8 @@ class From:
         )
         if not method and kind in ("SEMI", "ANTI") and side in ("", "LEFT"):
             return kind.lower()
+        if kind == "CROSS" and not method and not side:
+            return "inner"  # what WHERE says is all that holds the two together
         if method or kind not in ("", "INNER", "OUTER"):
             what = (
                 f"{side} {method} {kind}".strip()
@@ -252,7 +244,6 @@ class From:
                 else f"{method} {kind}"
             )
             instead = {
-                "CROSS": "say in ON which columns are equal",
                 "NATURAL": "name the columns with USING",
                 "RIGHT  SEMI": "exchange the two inputs",
                 "RIGHT  ANTI": "exchange the two inputs",

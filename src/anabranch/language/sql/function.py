@@ -126,15 +126,11 @@ def _rewritten(name: str, arguments: list[Expression], tree: exp.Expr, scope: Sc
 
 def window_only(name: str) -> str:
     """What to write in place of a function that only exists with OVER."""
-    if name in _RANKS:
+    if name in ("ntile", "percent_rank", "cume_dist"):
         return (
-            "it would number rows for ever. COUNT(*) OVER (… ROWS n PRECEDING) counts the last rows, "
-            "GROUP BY COUNT_WINDOW(n) takes them n at a time"
+            "number the rows with ROW_NUMBER and compute it from that and COUNT(*) OVER the window"
         )
-    return (
-        "FIRST(x) OVER (PARTITION BY key ORDER BY time ROWS 1 PRECEDING) is the value of the row before "
-        "(for the first row of a group its own), LAST(x) that of the row itself"
-    )
+    return f"it belongs to OVER, as in {name.upper()}(…) OVER (PARTITION BY … ORDER BY …)"
 
 
 def _check_constants(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -> None:

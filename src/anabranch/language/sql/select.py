@@ -14,23 +14,22 @@ from anabranch.errors import suggest
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.builder import Query
 from anabranch.language.expression import (
-    Call,
-    Column,
     Expression,
     Named,
     columns_of,
-    parts_of,
     type_of,
 )
 from anabranch.language.sql.aggregate import (
     aggregates_in,
-    outside_queries,
     translate_aggregate,
 )
+from anabranch.language.sql.bounded import few_of_each, first_of_each
 from anabranch.language.sql.column import resolved
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
-from anabranch.language.sql.over import Item, read_histories
+from anabranch.language.sql.group_names import with_keys
+from anabranch.language.sql.over import Item, is_history, read_histories
+from anabranch.language.sql.over_rows import read_over, windows_in, within_window
 from anabranch.language.sql.refuse import CLAUSES, refuse_clauses
 from anabranch.language.sql.unnesting import elements_in, unnested
 from anabranch.language.sql.window import WINDOWS, read_window
@@ -57,27 +56,47 @@ class SelectReader:
     window_name: str = ""
 
     def finish(self) -> Query:
+        """The rows of the SELECT; of each window only those that DISTINCT and LIMIT leave."""
+        return few_of_each(self.tree, self._selected(), self.scope)
+
+    def _selected(self) -> Query:
         items = [self._element(item, name) for item, name in self._items()]
         group = self.tree.args.get("group")
         having = self.tree.args.get("having")
-        windows = [
-            node
-            for item, _ in items
-            for node in outside_queries(item)
-            if isinstance(node, exp.Window)
-        ]
+        conditions = self._conditions(items)
+        windows = windows_in([*(item for item, _ in items), *conditions])
+        if conditions and not windows:
+            raise self.scope.error("QUALIFY needs OVER: filter with WHERE or HAVING.", self.tree)
         if windows:
             if group or any(aggregates_in(item) for item, _ in items):
                 raise self.scope.error(
                     "OVER and grouped aggregates cannot meet in one SELECT: use a sub-query.",
                     windows[0],
                 )
-            return read_histories(items, windows, self.query, self.scope)
+            plain = all(
+                is_history(window) and not within_window(window, self.query, self.scope)
+                for window in windows
+            )
+            plain = plain and len({window.args["spec"] for window in windows}) == 1
+            if plain and not conditions:
+                return read_histories(items, windows, self.query, self.scope)
+            query, items, conditions, after = read_over(items, conditions, self.query, self.scope)
+            for condition in conditions:
+                query = query.where(translate(condition, after))
+            return query.select(*(Named(name, translate(item, after)) for item, name in items))
         if not group and not having and not any(aggregates_in(item) for item, _ in items):
             return self.query.select(
                 *(Named(name, translate(item, self.scope)) for item, name in items)
             )
         return self._grouped(items, group, having)
+
+    def _conditions(self, items: list[Item]) -> list[exp.Expr]:
+        """What rows have to meet once OVER is known: QUALIFY, and DISTINCT ON."""
+        found = [self.tree.args["qualify"].this] if self.tree.args.get("qualify") else []
+        once = self.tree.args.get("distinct")
+        if once is not None and once.args.get("on"):
+            found.append(first_of_each(self.tree, once.args["on"], self.query))
+        return [self._spelled_out(tree, items) for tree in found]
 
     def _element(self, item: exp.Expr, name: str) -> Item:
         """A column of SELECT; the elements of a list become rows, and the column that they are in."""
@@ -267,7 +286,7 @@ class SelectReader:
 
     def _after(self, tree: exp.Expr, above: Scope, keys: list[Named]) -> Expression:
         """An expression over the groups: key expressions become the keys' columns."""
-        expression = _with_keys(translate(tree, above), keys, self.given)
+        expression = with_keys(translate(tree, above), keys, self.given)
         for column in columns_of(expression):
             if column not in above.own:
                 grouped = ", ".join(key.name for key in keys) or "only a window"
@@ -277,23 +296,3 @@ class SelectReader:
                     tree,
                 )
         return expression
-
-
-def _with_keys(expression: Expression, keys: list[Named], given: set[str]) -> Expression:
-    """The expression with the column of a key in place of what is written like it."""
-    weights = {_weight(key.expression) for key in keys}
-    written = {str(key.expression): key.name for key in reversed(keys)}
-    changed: dict[int, Expression] = {}
-    for part in parts_of(expression):
-        new = part
-        key = written.get(str(part)) if _weight(part) in weights else None
-        if key is not None and not (isinstance(part, Column) and part.name in given):
-            new = Column(key)
-        elif isinstance(part, Call):
-            new = Call(part.function, tuple(changed[id(inner)] for inner in part.arguments))
-        changed[id(part)] = new
-    return changed[id(expression)]
-
-
-def _weight(expression: Expression) -> int:
-    return expression.weight if isinstance(expression, Call) else 1
