@@ -33,9 +33,10 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
         return table_sink(f"The sink of '{query}'", format, sink["path"], options)
-    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
+    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format", "retain"}:
         require_folder(f"The sink of '{query}'", sink["path"])
-        return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
+        folder, format = Path(sink["path"]).absolute(), sink.get("format", "parquet")
+        return FileSink(folder, format, sink.get("retain"))
     if hasattr(sink, "open") and hasattr(sink, "describe"):
         return sink  # type: ignore[no-any-return]
     if callable(sink):

@@ -109,7 +109,7 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
     if format and kind is None and ending not in SUFFIX:
         known = (*SUFFIX, *TABLES)
         raise format.error(f"there is no result format '{ending}'.{suggest(ending, known)}")
-    kinds = kind.options if kind else {}
+    kinds: Kinds = kind.options if kind else {"retain": (str,)}
     given = {key: part for key, part in parts.items() if key not in ("path", "format")}
     for key, part in given.items():
         if key not in kinds:
@@ -119,7 +119,8 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
             return table_sink("The sink", ending, place, values(given, kinds))
     if "://" in place:
         raise path.error(f"expected a folder of this machine, got '{place}'.")
-    return FileSink(Path(place).absolute(), ending)
+    with path.placed():
+        return FileSink(Path(place).absolute(), ending, **values(given, kinds))
 
 
 def settings_of(parts: Mapping[str, PartPlace]) -> Settings:
