@@ -265,10 +265,15 @@ def _idle(figures: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: {found['cost']:+.1%} by the fastest epochs; run by run {pairs}"
 
 
+def _observe(figures: dict[str, Any]) -> Iterator[str]:
+    pairs = ", ".join(f"{cost:+.1%}" for cost in figures["by_pairs"])
+    yield f"w1: {figures['cost']:+.1%} by the fastest epochs; run by run {pairs}"
+
+
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
     "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "spill": _spill, "overflow": _overflow, "idle": _idle, "observe": _observe,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
