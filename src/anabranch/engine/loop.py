@@ -19,7 +19,7 @@ from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import LaneWatch, lanes_reached
 from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
-from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.orders import Orders, StandingOrders, stream_orders
 from anabranch.engine.reading import lanes_of, limits_of, spread, tasks_of
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
@@ -233,7 +233,13 @@ class Loop:
         lanes = lanes_of(streams, manifest.streams, maps, pieces)
         self.governor.begin(manifest)
         waiting = self.governor.holding(manifest, ended, flush)
-        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended or flush)
+        holdings, last = self.governor.holdings, ended or flush
+        spilled, cleaned = holdings.spilling.take_next(manifest, last)
+        scattering = holdings.hot.take_next({*waiting.holds, *spilled})
+        last = last or holdings.spilling.settling
+        turns = holdings.shapes.take_next(
+            manifest, maps, waiting.holds, spilled, cleaned, scattering, last
+        )
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             standing=self._standing,
@@ -249,15 +255,7 @@ class Loop:
             idle=idle,
             ended=ended,
             settling=self.governor.holdings.spilling.settling,
-            streams={
-                name: StreamOrders(
-                    options.on_bad[name],
-                    options.on_late[name],
-                    options.dead_letter,
-                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
-                )
-                for name in self.plan.streams
-            },
+            streams=stream_orders(options, self.plan.streams, time.time()),
             results=self.checkpoint.stagings(epoch, attempt),
             pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
@@ -268,7 +266,9 @@ class Loop:
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=self.governor.holdings.hot.take_next({*waiting.holds, *spilled}),
+            scattering=scattering,
+            turns=turns,
+            sampling=self.governor.planning.due(ended),
             released=waiting.released,
             held=waiting.held,
             reach={
