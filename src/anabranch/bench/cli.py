@@ -21,6 +21,7 @@ from anabranch.bench.hotjoin import run_hotjoin
 from anabranch.bench.idle import run_idle
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.latency import run_latency
+from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.reorder import run_reorder
@@ -62,6 +63,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "spill": run_spill,
     "overflow": run_overflow,
     "idle": run_idle,
+    "observe": run_observe,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -192,6 +194,12 @@ def overflow(as_json: AsJson = False, quick: Quick = False, save: Save = None) -
 def idle(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """What a limit of memory costs that is never reached (about 5 minutes)."""
     _finish(_measure(["idle"], quick, save), as_json)
+
+
+@app.command()
+def observe(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """What it costs to be seen: history, page and metrics on W1 (about 2 minutes)."""
+    _finish(_measure(["observe"], quick, save), as_json)
 
 
 @app.command("all")
