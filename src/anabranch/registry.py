@@ -28,6 +28,7 @@ from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource, file_source
 from anabranch.sources.generate import Generator
+from anabranch.sources.kafka.source import KafkaSource, kafka_source
 from anabranch.sources.make import (
     Registered,
     check_choice,
@@ -88,6 +89,8 @@ class Registry:
         schema: Mapping[str, str] | pl.Schema | None = None,
         partitioned_by: Sequence[str | Expression] = (),
         lanes: bool = False,
+        kafka: str | None = None,
+        topic: str | None = None,
         generator: str | Generator | None = None,
         rows: int | None = None,
         rate: int | None = None,
@@ -95,42 +98,49 @@ class Registry:
         on_late: str = "count",
         max_ahead: int | str | None = None,
         time_unit: str | None = None,
-        **generator_options: Any,
+        **options: Any,
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
-        Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
-        bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
+        Give one of `path` (files), a streaming DataFrame, `kafka` (the servers of a cluster, with `topic`;
+        docs/kafka.md has its options), or `generator` (packets, calls, auctions, bids).
+        `ordered` names the attribute that grows with time, `lateness` by how much rows may be
         out of order. Files that wait are taken by the time of their last change, or with
         `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
         ("s", "ms", "us", "ns" since 1970) for that.
-        `partitioned_by` says that files come partitioned already: rows that agree on these expressions
-        are always in the same folder right under `path`. With `lanes`, as with `partitioned_by`, each of
-        these folders has a time of its own, and the stream's is that of the slowest.
+        `partitioned_by` says that rows come partitioned already: those that agree on these expressions
+        are always in the same folder right under `path`, or in the same partition of the topic. With `lanes`,
+        as with `partitioned_by`, each folder has a time of its own, and the stream's is that of the slowest;
+        so has each partition of a topic.
         """
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
         check_choice("on_late", on_late, ("count", "dead-letter"))
         given = [
             what
-            for what, value in (("source", source), ("path", path), ("generator", generator))
+            for what, value in (
+                ("source", source), ("path", path), ("kafka", kafka), ("generator", generator)
+            )
             if value is not None
-        ]
+        ]  # fmt: skip
         if len(given) != 1:
             raise SourceError(
-                f"Stream '{name}' needs one input: path=, a streaming DataFrame or generator=; "
+                f"Stream '{name}' needs one input: path=, kafka=, a streaming DataFrame or generator=; "
                 f"got {' and '.join(given) or 'none'}."
             )
-        if generator_options and generator is None:
-            unknown = next(iter(generator_options))
+        if options and generator is None and kafka is None:
+            unknown = next(iter(options))
             raise SourceError(f"stream() has no option '{unknown}'.")
         if path is not None:
             made: Source = file_source(
                 name, str(path), format, read_schema(name, schema), file_order
             )
+        elif kafka is not None:
+            given_for = {**options, "format": format}
+            made = kafka_source(name, kafka, topic, read_schema(name, schema), given_for)
         elif generator is not None:
-            made = make_generator(name, generator, generator_options, rows, rate)
+            made = make_generator(name, generator, options, rows, rate)
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
@@ -154,7 +164,9 @@ class Registry:
         terms = self._given(node, made, partitioned_by)
         if lanes and not isinstance(made, FileSource):
             raise SourceError(
-                f"Stream '{name}': lanes= is for files (path=), with a folder for each lane."
+                f"Stream '{name}': lanes= is for files (path=), with a folder for each lane. The "
+                "partitions of a "
+                "topic are lanes already."
             )
         if (terms or lanes) and isinstance(made, FileSource):
             made = replace(made, lanes=True)
@@ -167,12 +179,12 @@ class Registry:
     ) -> PartitioningSet:
         if not terms:
             return PartitioningSet()
-        if isinstance(terms, str) or not isinstance(source, FileSource):
+        if isinstance(terms, str) or not isinstance(source, (FileSource, KafkaSource)):
             raise SourceError(
                 f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
-                "must be a folder of files (path=) with a folder for each part."
+                "must be a folder of files (path=) with a folder for each part, or a topic (kafka=)."
             )
-        if not Path(source.path).is_dir():
+        if isinstance(source, FileSource) and not Path(source.path).is_dir():
             raise SourceError(
                 f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
                 f"folder for each part; '{source.path}' is none."

@@ -33,6 +33,8 @@ class WriteContext:
     """Whether what is made is for its owner alone."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
+    marked: bool = False
+    """Whether groups can leave the results: then the column `gone` marks those that do."""
 
 
 class Writer(Protocol):

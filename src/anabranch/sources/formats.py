@@ -77,7 +77,7 @@ def _read(
             table = _read_arrow(path, where, schema, columns)
         else:
             table = _READERS[format](path, where, schema, columns)
-        return Reading(_conform(table, schema, columns))
+        return Reading(conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
     except FAULTS as error:
@@ -85,7 +85,7 @@ def _read(
     if salvage and format in _SALVAGE:
         try:
             table, lines = _SALVAGE[format](path, where, schema, columns)
-            return Reading(_conform(table, schema, columns), bad_lines(stream, path, where, lines))
+            return Reading(conform(table, schema, columns), bad_lines(stream, path, where, lines))
         except FAULTS:
             pass  # not a matter of single lines: the file goes as a whole
     return Reading(None, [Bad(stream, path, fault)])
@@ -112,14 +112,14 @@ def infer_schema(path: str, format: str) -> pl.Schema:
         match format:
             case "parquet":
                 with open_bytes(path) as source:
-                    return pl.Schema(_polars_schema(pq.read_schema(source)))
+                    return pl.Schema(polars_schema(pq.read_schema(source)))
             case "arrow":
                 with open_bytes(path) as source:
-                    return pl.Schema(_polars_schema(_open_arrow(source).schema))
+                    return pl.Schema(polars_schema(_open_arrow(source).schema))
             case "csv":
-                return pl.Schema(_in_microseconds(_polars_schema(_open_csv(path).schema)))
+                return pl.Schema(_in_microseconds(polars_schema(_open_csv(path).schema)))
         return pl.Schema(
-            _in_microseconds(_polars_schema(pa.json.read_json(open_bytes(path)).schema))
+            _in_microseconds(polars_schema(pa.json.read_json(open_bytes(path)).schema))
         )
     except (pa.ArrowException, OSError) as error:
         raise SourceError(
@@ -136,7 +136,7 @@ def _in_microseconds(schema: dict[str, pl.DataType]) -> dict[str, pl.DataType]:
     }
 
 
-def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
+def polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
     return {field.name: _polars_type(field) for field in schema}
 
 
@@ -162,7 +162,7 @@ def _read_parquet(
     row_groups: Sequence[int] | None,
 ) -> pa.Table:  # fmt: skip
     with open_bytes(path) as source, pq.ParquetFile(source) as file:
-        _require(file.schema_arrow, where, schema)
+        require_fitting(file.schema_arrow, where, schema)
         groups = range(file.num_row_groups) if row_groups is None else row_groups
         return file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
 
@@ -170,7 +170,7 @@ def _read_parquet(
 def _read_arrow(path: str, where: str, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
     with open_bytes(path) as source:
         present = _open_arrow(source).schema
-        _require(present, where, schema)
+        require_fitting(present, where, schema)
         wanted = sorted(present.get_field_index(name) for name in columns)
         reader = _open_arrow(source, pa.ipc.IpcReadOptions(included_fields=wanted))
         return reader.read_all().select(list(columns))
@@ -194,10 +194,10 @@ def _open_csv(path: str) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(open_bytes(path), convert_options=pa.csv.ConvertOptions(**CSV_NULLS))
 
 
-def _require(found: pa.Schema, where: str, schema: pl.Schema) -> None:
+def require_fitting(found: pa.Schema, where: str, schema: pl.Schema) -> None:
     """The file must have every declared column, in a type that fits without loss."""
     require_names(found.names, where, schema)
-    types = _polars_schema(pa.schema([found.field(name) for name in schema]))
+    types = polars_schema(pa.schema([found.field(name) for name in schema]))
     for name, wanted in schema.items():
         if not _fits_into(types[name], wanted):
             raise SourceError(
@@ -226,7 +226,7 @@ def _bits(kind: pl.DataType) -> int:
     return int("".join(part for part in str(kind) if part.isdigit()))
 
 
-def _conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
+def conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     for name in columns:

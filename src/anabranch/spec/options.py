@@ -12,6 +12,7 @@ from typing import Any
 from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.staging import SUFFIX
 from anabranch.spec.place import FilePlace, PartPlace
 
@@ -35,7 +36,18 @@ GENERATOR: Kinds = {
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
     "disorder": (int,),
 }  # fmt: skip
+KAFKA: Kinds = {
+    "kafka": (str,), "topic": (str,), "format": (str,), "schema": (dict,), "start": (str, dict),
+    "on_gap": (str,), "message_columns": (list, dict, str), "kafka_options": (dict, str),
+    "kafka_timeout": (float,), "value_schema": (str,), "registry": (str,), "registry_login": (str,),
+}  # fmt: skip
+ORIGINS = {"generator": GENERATOR, "kafka": KAFKA, "path": FILES}
+"""The option that says where rows come from, with all that belong to it."""
 SINK = ("path", "format")
+KAFKA_SINK: Kinds = {
+    "kafka": (str,), "topic": (str,), "format": (str,), "key": (list, str), "delivery": (str,),
+    "kafka_options": (dict, str), "kafka_timeout": (float,), "epochs_topic": (str,),
+}  # fmt: skip
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
     "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
@@ -43,9 +55,14 @@ RUN: Kinds = {
 SETTINGS = Settings.__struct_fields__
 
 
-def stream_kinds(generated: bool) -> Kinds:
-    """The options of a stream over files, or of a generated one."""
-    return {**STREAM, **(GENERATOR if generated else FILES)}
+def origin_of(given: Collection[str]) -> str:
+    """Where the rows of a stream with these options come from; files if nothing says so."""
+    return next((origin for origin in ORIGINS if origin in given), "path")
+
+
+def stream_kinds(origin: str) -> Kinds:
+    """The options of a stream whose rows come from there."""
+    return {**STREAM, **ORIGINS[origin]}
 
 
 def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
@@ -55,12 +72,14 @@ def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
 
 def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
-    generated = "generator" in parts
-    options = values(parts, stream_kinds(generated))
+    origin = origin_of(parts)
+    options = values(parts, stream_kinds(origin))
     if "ordered" not in options:
         raise place.error("'ordered' is missing: the column that grows with time.")
-    if not generated and "path" not in options:
-        raise place.error("'path' (files) or 'generator' is missing: where the rows come from.")
+    if origin not in options:
+        raise place.error(
+            "'path' (files), 'kafka' or 'generator' is missing: where the rows come from."
+        )
     if "partitioned_by" in options:
         given = options["partitioned_by"]
         terms = [given] if isinstance(given, str) else given
@@ -86,6 +105,12 @@ def file_sink(path: PartPlace, format: PartPlace | None = None) -> FileSink:
     if format and ending not in SUFFIX:
         raise format.error(f"there is no result format '{ending}'.{suggest(ending, SUFFIX)}")
     return FileSink(Path(folder).absolute(), ending)
+
+
+def topic_sink(place: FilePlace, query: str, parts: Mapping[str, PartPlace]) -> KafkaSink:
+    """A topic for results."""
+    with place.placed():
+        return kafka_sink(f"The sink of '{query}'", values(parts, KAFKA_SINK))
 
 
 def settings_of(parts: Mapping[str, PartPlace]) -> Settings:

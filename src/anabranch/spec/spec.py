@@ -16,6 +16,7 @@ from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, p
 from anabranch.session import Session
 from anabranch.settings import Settings
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.kafka.sink import KafkaSink
 from anabranch.spec.place import FilePlace
 
 
@@ -45,7 +46,7 @@ class Spec:
 
     streams: dict[str, dict[str, Any]]
     queries: dict[str, Definition]
-    sinks: dict[str, FileSink | str]
+    sinks: Mapping[str, FileSink | KafkaSink | str]
     settings: Settings
     run: dict[str, Any]
     places: Mapping[str, FilePlace]

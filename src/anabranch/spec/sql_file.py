@@ -18,12 +18,15 @@ from typing import Any
 
 from anabranch.errors import SettingsError, suggest
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.kafka.sink import KafkaSink
 from anabranch.spec.options import (
+    KAFKA_SINK,
     RUN,
     SETTINGS,
     check_query,
     file_sink,
     settings_of,
+    topic_sink,
     values,
 )
 from anabranch.spec.place import read_text
@@ -50,7 +53,7 @@ class _File:
 
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
     queries: dict[str, Definition] = field(default_factory=dict)
-    sinks: dict[str, FileSink | str] = field(default_factory=dict)
+    sinks: dict[str, FileSink | KafkaSink | str] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
     places: dict[str, Spot] = field(default_factory=dict)
     """Where streams, queries and views have their names."""
@@ -117,6 +120,16 @@ class _File:
         if words.take("CONSOLE"):
             self.sinks[name] = "console"
             return words.end()
+        if words.take("KAFKA"):
+            servers = words.value("kafka")
+            given = (
+                words.options([key for key in KAFKA_SINK if key != "kafka"])
+                if words.take("WITH")
+                else {}
+            )
+            words.end()
+            self.sinks[name] = topic_sink(spot, name, {"kafka": servers, **given})
+            return None
         if words.next_is("'console'"):
             raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
         folder = words.value("TO")

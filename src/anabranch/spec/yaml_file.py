@@ -18,15 +18,19 @@ from typing import Any
 
 from anabranch.settings import Settings
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.kafka.sink import KafkaSink
 from anabranch.spec.options import (
+    KAFKA_SINK,
     RUN,
     SETTINGS,
     SINK,
     check_query,
     file_sink,
+    origin_of,
     settings_of,
     stream_kinds,
     stream_options,
+    topic_sink,
     values,
 )
 from anabranch.spec.spec import Definition, Spec, query_names
@@ -48,10 +52,10 @@ def read_yaml(path: Path) -> Spec:
         name: YamlQuery(name, entry) for name, entry in sections["queries"].fields().items()
     }
     known = query_names(queries, streams)
-    sinks: dict[str, FileSink | str] = {}
+    sinks: dict[str, FileSink | KafkaSink | str] = {}
     for name, entry in sections["sinks"].fields().items() if "sinks" in sections else ():
         check_query(entry, name, known)
-        sinks[name] = _sink(entry)
+        sinks[name] = _sink(name, entry)
     return Spec(
         streams={name: _stream(entry) for name, entry in streams.items()},
         queries=queries,
@@ -65,11 +69,10 @@ def read_yaml(path: Path) -> Spec:
 
 
 def _stream(entry: Entry) -> dict[str, Any]:
-    generated = "generator" in entry.fields()
-    return stream_options(entry, entry.fields(stream_kinds(generated)))
+    return stream_options(entry, entry.fields(stream_kinds(origin_of(entry.fields()))))
 
 
-def _sink(entry: Entry) -> FileSink | str:
+def _sink(query: str, entry: Entry) -> FileSink | KafkaSink | str:
     value = entry.value(str, dict)
     if value == "console":
         return "console"
@@ -77,6 +80,8 @@ def _sink(entry: Entry) -> FileSink | str:
         raise entry.error("a memory sink is for Python programs: give a folder or 'console'.")
     if isinstance(value, str):
         return file_sink(entry)
+    if "kafka" in entry.fields():
+        return topic_sink(entry, query, entry.fields(KAFKA_SINK))
     parts = entry.fields(SINK)
     if "path" not in parts:
         raise entry.error("'path' is missing: the folder for the results.")
