@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from kafka_broker import Broker
+    from anabranch.testing.broker import Broker
     from s3_server import Bucket
 
 # Spark and its workers, also those of child processes, listen on loopback only

@@ -11,8 +11,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from topics import Topics
 
+from anabranch.testing.broker import Broker
 from helpers import Stage
-from kafka_broker import Broker
 
 
 @pytest.fixture

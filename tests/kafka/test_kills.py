@@ -18,8 +18,9 @@ import polars as pl
 import pytest
 from topics import LONGEST, Topics, as_json
 
+from anabranch.testing.broker import Broker
 from helpers import in_soak, sample
-from kafka_broker import Broker, serving
+from kafka_broker import serving
 
 ROWS = pl.concat([sample(number) for number in range(6)])
 OTHERS = pl.concat([sample(number) for number in range(6)]).with_columns(v=pl.col("v") * 3 + 1)
