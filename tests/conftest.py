@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from anabranch.testing.broker import Broker
+    from postgres_server import Server
     from s3_server import Bucket
 
 # Spark and its workers, also those of child processes, listen on loopback only
@@ -35,7 +36,7 @@ settings.load_profile("fixed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps tests that share a Spark session, an S3 server or a Kafka broker in one process."""
+    """Keeps tests that share a Spark session, or a server, in one of the processes that tests run in."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
@@ -43,6 +44,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             shared = [
                 name for name in ("spark", "store", "kafka") if nodeid.startswith(f"tests/{name}/")
             ]
+            if "postgres" in nodeid:
+                shared.append("postgres")
             return shared[0] if shared else nodeid
 
     return Together(config, log)
@@ -94,3 +97,12 @@ def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
     with serving(tmp_path_factory.mktemp("kafka")) as broker:
         yield broker
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server that the tests of this process share."""
+    from postgres_server import serving
+
+    with serving() as server:
+        yield server

@@ -146,9 +146,15 @@ def test_updates_are_upserts_and_tombstones(topics: Topics) -> None:
     session.stream("rows", kafka=topics.servers, topic=source, ordered="time")
     text = "SELECT k, SUM(v) AS total FROM rows GROUP BY k HAVING SUM(v) > 3"
     session.query("sums", text, emit="update")
-    with pytest.raises(SettingsError, match="give key= the columns"):
-        session.start(sinks=to(topics, topic))
-    session.start(sinks=to(topics, topic, key="k")).await_termination(LONGEST)
+    keyless = "SELECT SUM(v) AS total FROM rows GROUP BY k HAVING SUM(v) > 3"
+    session.query("keyless", keyless, emit="update")
+    with pytest.raises(SettingsError, match="SELECT all columns that the query groups by"):
+        session.start(sinks={"keyless": to(topics, topic)["sums"]})
+    with pytest.raises(
+        SettingsError, match="'k', by which the query groups too, is not in the key"
+    ):
+        session.start(sinks=to(topics, topic, key="total"))
+    session.start(sinks=to(topics, topic)).await_termination(LONGEST)
     newest: dict[bytes, bytes | None] = {}
     gone = 0
     for message in topics.committed(topic):

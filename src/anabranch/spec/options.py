@@ -11,9 +11,11 @@ from typing import Any
 
 from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
+from anabranch.sinks.base import Sink
 from anabranch.sinks.files import FileSink
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.staging import SUFFIX
+from anabranch.sinks.tables.make import TABLES, table_sink
 from anabranch.spec.place import FilePlace, PartPlace
 
 Kinds = Mapping[str, tuple[type, ...]]
@@ -30,7 +32,12 @@ FILES: Kinds = {
     "schema": (dict,),
     "file_order": (str,),
     "lanes": (bool,),
-}
+    "clean_source": (str,),
+    "archive": (str,),
+    "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
+    "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
+    "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
+}  # fmt: skip
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
@@ -41,9 +48,18 @@ KAFKA: Kinds = {
     "on_gap": (str,), "message_columns": (list, dict, str), "kafka_options": (dict, str),
     "kafka_timeout": (float,), "value_schema": (str,), "registry": (str,), "registry_login": (str,),
 }  # fmt: skip
-ORIGINS = {"generator": GENERATOR, "kafka": KAFKA, "path": FILES}
-"""The option that says where rows come from, with all that belong to it."""
-SINK = ("path", "format")
+CHANGES: Kinds = {"on_change": (str,)}
+ORIGINS: Mapping[str, Kinds] = {
+    "generator": GENERATOR,
+    "kafka": KAFKA,
+    "delta": {"delta": (str,), **CHANGES},
+    "iceberg": {
+        "iceberg": (str,), "catalog": (str,), "uri": (str,), "warehouse": (str,), **CHANGES,
+    },
+    "path": FILES,
+}  # fmt: skip
+"""Where a stream may come from, and the options that go with it."""
+SINK = ("path", "format", *sorted({name for kind in TABLES.values() for name in kind.options}))
 KAFKA_SINK: Kinds = {
     "kafka": (str,), "topic": (str,), "format": (str,), "key": (list, str), "delivery": (str,),
     "kafka_options": (dict, str), "kafka_timeout": (float,), "epochs_topic": (str,),
@@ -56,13 +72,13 @@ SETTINGS = Settings.__struct_fields__
 
 
 def origin_of(given: Collection[str]) -> str:
-    """Where the rows of a stream with these options come from; files if nothing says so."""
+    """Where a stream comes from, told by its options: from files if they do not say."""
     return next((origin for origin in ORIGINS if origin in given), "path")
 
 
-def stream_kinds(origin: str) -> Kinds:
-    """The options of a stream whose rows come from there."""
-    return {**STREAM, **ORIGINS[origin]}
+def stream_kinds(given: Collection[str]) -> Kinds:
+    """The options of a stream that has these among others."""
+    return {**STREAM, **ORIGINS[origin_of(given)]}
 
 
 def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
@@ -72,13 +88,12 @@ def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
 
 def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
-    origin = origin_of(parts)
-    options = values(parts, stream_kinds(origin))
+    options = values(parts, stream_kinds(parts))
     if "ordered" not in options:
         raise place.error("'ordered' is missing: the column that grows with time.")
-    if origin not in options:
+    if origin_of(options) not in options:
         raise place.error(
-            "'path' (files), 'kafka' or 'generator' is missing: where the rows come from."
+            "'path' (files), 'kafka', 'delta', 'iceberg' or 'generator' is missing: where the rows come from."
         )
     if "partitioned_by" in options:
         given = options["partitioned_by"]
@@ -97,14 +112,25 @@ def check_query(place: FilePlace, query: str, known: Collection[str]) -> None:
         raise place.error(f"there is no query '{query}'.{suggest(query, known)}")
 
 
-def file_sink(path: PartPlace, format: PartPlace | None = None) -> FileSink:
-    """A result folder."""
-    folder, ending = path.text(), format.text() if format else "parquet"
-    if "://" in folder:
-        raise path.error(f"expected a folder of this machine, got '{folder}'.")
-    if format and ending not in SUFFIX:
-        raise format.error(f"there is no result format '{ending}'.{suggest(ending, SUFFIX)}")
-    return FileSink(Path(folder).absolute(), ending)
+def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
+    """A result folder, or a table, with the options that its format has."""
+    place, format = path.text(), parts.get("format")
+    ending = format.text() if format else "parquet"
+    kind = TABLES.get(ending)
+    if format and kind is None and ending not in SUFFIX:
+        known = (*SUFFIX, *TABLES)
+        raise format.error(f"there is no result format '{ending}'.{suggest(ending, known)}")
+    kinds = kind.options if kind else {}
+    given = {key: part for key, part in parts.items() if key not in ("path", "format")}
+    for key, part in given.items():
+        if key not in kinds:
+            raise part.error(f"results as {ending} have no option '{key}'.{suggest(key, kinds)}")
+    if kind:
+        with path.placed():
+            return table_sink("The sink", ending, place, values(given, kinds))
+    if "://" in place:
+        raise path.error(f"expected a folder of this machine, got '{place}'.")
+    return FileSink(Path(place).absolute(), ending)
 
 
 def topic_sink(place: FilePlace, query: str, parts: Mapping[str, PartPlace]) -> KafkaSink:

@@ -78,13 +78,14 @@ def _length(words: Statement) -> int | str:
 
 def _options(words: Statement) -> dict[str, Value]:
     """The options of WITH; which there are depends on where the rows come from."""
-    everything = {key: None for origin in ORIGINS for key in stream_kinds(origin)}
+    everything = {key: None for origin in ORIGINS for key in stream_kinds([origin])}
     found = words.options([key for key in everything if key not in CLAUSES], CLAUSES)
+    known = [key for key in stream_kinds(found) if key not in CLAUSES]
     origin = origin_of(found)
-    known = [key for key in stream_kinds(origin) if key not in CLAUSES]
     for key, part in found.items():
         if key not in known:
-            raise part.spot.error(f"a {CALLED[origin]} has no option '{key}'.{suggest(key, known)}")
+            kind = CALLED.get(origin, f"stream of a {origin} table")
+            raise part.spot.error(f"a {kind} has no option '{key}'.{suggest(key, known)}")
     return found
 
 

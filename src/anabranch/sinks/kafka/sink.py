@@ -7,7 +7,7 @@ transaction holds, and what is known of it after a crash, is in `transactions.py
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import polars as pl
@@ -52,6 +52,13 @@ class KafkaSink:
     """The topic that keeps the numbers of the epochs that are in topics."""
 
     def open(self, context: WriteContext) -> DriverWriter:
+        # Of results that replace earlier ones, the columns that tell groups apart
+        if context.replaces and not self.key and self.format == "json":
+            return replace(self, key=context.keys or ()).opened(context)
+        return self.opened(context)
+
+    def opened(self, context: WriteContext) -> DriverWriter:
+        """A writer that sends messages with this key."""
         from confluent_kafka import KafkaException
 
         self._refuse(context)
@@ -71,6 +78,12 @@ class KafkaSink:
             ) from error
         return KafkaWriter(_ExactlyOnce(self, context, transactions), context)
 
+    def _transactions(self, context: WriteContext, query: str) -> Transactions:
+        id = f"anabranch-{context.run}-{query}"
+        made = Transactions(self.connection, self.topic, self.epochs, id, self.timeout)
+        made.open()
+        return made
+
     def _refuse(self, context: WriteContext) -> None:
         what = f"The sink of '{context.query}'"
         for column in self.key:
@@ -81,8 +94,16 @@ class KafkaSink:
                 )
         if context.marked and not self.key:
             raise SettingsError(
-                f"{what}: groups can leave these results, which a topic tells by their key: give key= the "
-                "columns that the query groups by."
+                f"{what}: groups can leave these results, which a topic tells by their key: SELECT all "
+                "columns "
+                "that the query groups by, and use json."
+            )
+        missing = sorted({*(context.keys or ())} - {*self.key}) if context.replaces else []
+        if missing and self.key:
+            raise SettingsError(
+                f"{what}: a row replaces the one with its key, but '{missing[0]}', by which the query "
+                "groups too, "
+                "is not in the key: groups would replace each other. Add it, or leave key out."
             )
         for name, kind in context.schema.items():
             if self.format == "json" and isinstance(kind, pl.Duration):

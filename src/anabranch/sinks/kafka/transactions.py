@@ -51,6 +51,13 @@ class Transactions:
         self._insist(self._producer.init_transactions)
         self.reached = self._noted()
 
+    def go_on_from(self, earlier: Transactions) -> None:
+        """Takes over how far another id came: that of the query when it had another name."""
+        reached = earlier.reached
+        earlier.close()
+        if reached is not None:
+            self.commit([], reached)
+
     def _make_epochs(self) -> None:
         """Makes the topic of the epoch numbers, if there is none."""
         from confluent_kafka import KafkaError, KafkaException

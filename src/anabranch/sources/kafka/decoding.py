@@ -16,7 +16,8 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import SourceError
-from anabranch.sources.formats import conform, polars_schema, require_fitting
+from anabranch.sources.form import USUAL
+from anabranch.sources.formats import conform, polars_schema, present_columns
 from anabranch.sources.kafka.avro import read_avro
 from anabranch.sources.kafka.registry import SchemaRegistry, ask_ahead, framed
 from anabranch.sources.salvage import FAULTS, sift
@@ -100,7 +101,7 @@ def _csv(form: Form, values: Sequence[bytes], columns: Sequence[str]) -> tuple[p
     header = io.StringIO()
     csv.writer(header, lineterminator="\n").writerow(form.schema)
     joined = b"\n".join((header.getvalue().rstrip("\n").encode(), *values, b""))
-    table = parse_csv(pa.py_buffer(joined), form.schema, columns, len(form.schema))
+    table = parse_csv(pa.py_buffer(joined), form.schema, columns, list(form.schema))
     return _one_each(table, form, values, columns, "CSV line"), 1
 
 
@@ -142,9 +143,8 @@ def _one_each(
 
 def _fitted(table: pa.Table, form: Form, columns: Sequence[str]) -> pl.DataFrame:
     """The columns of a table; what it does not have, as one written with an older schema, is NULL."""
-    present = {name: form.schema[name] for name in form.schema if name in table.column_names}
-    require_fitting(table.schema, "the message", pl.Schema(present))
-    wanted = [name for name in columns if name in present]
+    wanted = [name for name in columns if name in table.column_names]
+    present = present_columns(table.schema, "the message", form.schema, wanted, USUAL)
     rows = conform(table.select(wanted), form.schema, wanted)
     missing = [
         pl.lit(None, form.schema[name]).alias(name) for name in columns if name not in present

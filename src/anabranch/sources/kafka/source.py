@@ -29,6 +29,7 @@ from anabranch.sources.kafka.reader import KafkaReader
 from anabranch.sources.kafka.registry import SchemaRegistry, read_registry
 from anabranch.sources.kafka.start import Start, read_start
 from anabranch.sources.kafka.topic import Away, Denied, NoTopic, Topic
+from anabranch.sources.make import read_schema
 
 OPTIONS = (
     "format", "start", "on_gap", "message_columns", "kafka_options", "kafka_timeout", "value_schema",
@@ -101,8 +102,9 @@ class KafkaSource:
 
 
 def kafka_source(
-    stream: str, servers: str, topic: str | None, schema: pl.Schema | None, given: Mapping[str, Any]
-) -> KafkaSource:
+    stream: str, servers: str, topic: str | None, schema: Mapping[str, str] | pl.Schema | None,
+    given: Mapping[str, Any],
+) -> KafkaSource:  # fmt: skip
     """A stream over a topic; raises for options that do not exist or do not fit together."""
     what = f"Stream '{stream}'"
     import_client(what)
@@ -121,7 +123,8 @@ def kafka_source(
     connection = read_connection(what, servers, given.get("kafka_options"))
     extra = read_envelope(what, given.get("message_columns", ()))
     registry = read_registry(what, given.get("registry"), given.get("registry_login"))
-    form = _form(what, connection, stream, topic, schema, registry, given)
+    columns = read_schema(stream, schema)
+    form = _form(what, connection, stream, topic, columns, registry, given)
     for name in extra:
         if name in form.schema:
             raise SourceError(
