@@ -20,6 +20,7 @@ from anabranch.bench.driver import run_driver
 from anabranch.bench.hotjoin import run_hotjoin
 from anabranch.bench.idle import run_idle
 from anabranch.bench.join import run_join, run_multijoin
+from anabranch.bench.kafka import run_kafka
 from anabranch.bench.latency import run_latency
 from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
@@ -64,6 +65,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "overflow": run_overflow,
     "idle": run_idle,
     "observe": run_observe,
+    "kafka": run_kafka,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -200,6 +202,12 @@ def idle(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> No
 def observe(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """What it costs to be seen: history, page and metrics on W1 (about 2 minutes)."""
     _finish(_measure(["observe"], quick, save), as_json)
+
+
+@app.command()
+def kafka(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """A topic of 5 million messages through an aggregate, JSON and Avro, and latency (about 4 minutes)."""
+    _finish(_measure(["kafka"], quick, save), as_json)
 
 
 @app.command("all")

@@ -286,15 +286,9 @@ def _observe(figures: dict[str, Any]) -> Iterator[str]:
 
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
-<<<<<<< HEAD
     "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
-    "topn": _topn,
-=======
-    "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
-    "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle, "topn": _topn, "observe": _observe,
->>>>>>> page
+    "topn": _topn, "observe": _observe,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
