@@ -26,6 +26,10 @@ class Target(Protocol):
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None: ...
 
+    def unscatter(self, exchange: str, slot: int) -> None: ...
+
+    def regrid(self, exchange: str, bands: tuple[int, ...]) -> None: ...
+
     def spill(self, exchange: str, partition: int) -> None: ...
 
     def clean_up(self, exchange: str, partition: int) -> None: ...
@@ -234,3 +238,38 @@ class Scatter(Action):
 
     def apply(self, target: Target) -> None:
         target.scatter(self.exchange, self.slot, self.sites)
+
+
+@dataclass(frozen=True)
+class Unscatter(Action):
+    """Let the rows of a scattered slot meet in one place again.
+
+    >>> Unscatter("pairs", 640, "cooled", slot=642).words()
+    'gather slot 642 of pairs from its cells'
+    """
+
+    slot: int
+
+    def words(self) -> str:
+        return f"gather slot {self.slot} of {self.exchange} from its cells"
+
+    def apply(self, target: Target) -> None:
+        target.unscatter(self.exchange, self.slot)
+
+
+@dataclass(frozen=True)
+class Regrid(Action):
+    """Let the rows of a join without an equality meet in the cells of another grid.
+
+    >>> Regrid("near", 0, "rates", bands=(2, 2, 1)).words()
+    'lay the grid of near anew: bands of 2, 2, 1 cells'
+    """
+
+    bands: tuple[int, ...]
+
+    def words(self) -> str:
+        bands = ", ".join(map(str, self.bands))
+        return f"lay the grid of {self.exchange} anew: bands of {bands} cells"
+
+    def apply(self, target: Target) -> None:
+        target.regrid(self.exchange, self.bands)

@@ -31,7 +31,6 @@ from anabranch.control.spilling import apart
 from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
-from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest
@@ -45,14 +44,13 @@ class Governor:
     ) -> None:
         self._plan, self._settings, self._manner = plan, settings, manner
         self.sites = sites
-        exchanges = manifest.exchanges.items()
-        self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
         self._history = DecisionHistory()
         pausing = settings.skew_buffer != NONE
         self.holdings = Holdings(plan, sites, manifest, manner, pausing, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
-        self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
+        hot, scattering = self.holdings.hot, self.holdings.scattering
+        self._balancing = Balancing(plan, settings, sites, manner, hot, scattering)
         self.memory = Memory(plan, settings, sites, self.holdings.spilling)
         self._deciding_since = 0.0
         self.changing = threading.Lock()
@@ -134,6 +132,7 @@ class Governor:
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
         epoch = observed.epoch
+        self.holdings.regridded()
         self.memory.observe(observed)
         self.holdings.spilling.aside.follow(manifest)
         self.holdings.hot.renew(observed.condensed, epoch, self._settings.combine_reduction)
@@ -144,6 +143,9 @@ class Governor:
             orders += self._carry_out(self._balancing.decide(epoch, situation), epoch)
         else:
             self._balancing.look(situation)
+        active = self._balancing.active
+        cools = active and self._settings.split_partitions
+        self._apply(self.holdings.reshape(observed, manifest, cools, active), epoch)
         orders += self._relieve(manifest)
         self._finish(observed.ended)
         self._hold(manifest)

@@ -265,14 +265,14 @@ class Loop:
             results=self.checkpoint.stagings(epoch, attempt),
             pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
-            grids=self.governor.grids,
+            grids=dict(self.governor.holdings.grids.current),
             hot=self.governor.holdings.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=self.governor.holdings.hot.take_next({*waiting.holds, *spilled}),
+            resettling=self.governor.holdings.resettling({*waiting.holds, *spilled}),
             released=waiting.released,
             held=waiting.held,
             reach={

@@ -69,6 +69,8 @@ class SubqueryReport(msgspec.Struct):
     rows_received: int = 0
     """Rows that came through an exchange: sub-aggregates, where senders make them."""
     bytes_received: int = 0
+    inputs: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Rows and bytes that came to each input."""
     rows_out: int = 0
     groups: int = 0
     compared: int = 0

@@ -19,7 +19,7 @@ from anabranch.routing.reach import Apart, Hold, Reach
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -30,6 +30,7 @@ VERSIONS = {
     7: "with the places where results went, and values of lanes",
     8: "with the place of dead letters, and lanes by what has changed",
     9: "with state that is put aside",
+    10: "with hot keys of every kind of join in cells, and grids that change",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {

@@ -10,7 +10,7 @@ import polars as pl
 from anabranch.engine import remembering
 from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
-from anabranch.state.group import SiteState
+from anabranch.routing.grid import Scattered
 from anabranch.state.shelf import Shelf
 from anabranch.testing.bug import Bug, Wrong, nothing
 
@@ -57,6 +57,10 @@ def _given_twice(right: Wrong) -> Wrong:
     return again
 
 
+def _in_all_cells(right: Wrong) -> Wrong:
+    return lambda self, input: [self.cells]
+
+
 STATE_BUGS = (
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((remembering, "compact"),), _one_segment_less),
@@ -72,6 +76,12 @@ STATE_BUGS = (
         ((owed, "_of_several_generations"),), _of_any_generation),
     Bug("owed-rows-purged", "rows that are due go although they owe results",
         ((Shelf, "change"),), _spared_nothing),
+    Bug("gathered-state-left", "the state of a key that has cooled stays in its cells",
+        ((remembering, "gather_state"),), nothing(None)),
+    Bug("gathered-rows-doubled", "every cell gives back what it has of a key that has cooled",
+        ((Scattered, "homes"),), _in_all_cells),
+    Bug("grid-state-left", "the state of a grid that is laid anew does not go to its new cells",
+        ((remembering, "regrid_state"),), nothing(None)),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
-        ((SiteState, "scatter"),), nothing(None)),
+        ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip
