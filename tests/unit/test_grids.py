@@ -64,7 +64,9 @@ def pairs(left: list[pl.DataFrame], right: list[pl.DataFrame]) -> list[Any]:
 
 
 def run_near(left: list[pl.DataFrame], right: list[pl.DataFrame], **options: Any) -> Any:
-    made = Session.in_process(options.pop("sites", 4), {"fsync": False})
+    made = Session.in_process(
+        options.pop("sites", 4), {"fsync": False, "least_gain_seconds": 1000.0}
+    )  # however noisy the machine is, no cell moves
     made.stream("a", EpochSource(left), ordered="time")
     made.stream("b", EpochSource(right), ordered="time")
     made.query("near", NEAR)

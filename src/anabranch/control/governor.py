@@ -143,9 +143,8 @@ class Governor:
             orders += self._carry_out(self._balancing.decide(epoch, situation), epoch)
         else:
             self._balancing.look(situation)
-        active = self._balancing.active
-        cools = active and self._settings.split_partitions
-        self._apply(self.holdings.reshape(observed, manifest, cools, active), epoch)
+        if self._balancing.active:
+            self._apply(self.holdings.reshape(observed, manifest, self._settings), epoch)
         orders += self._relieve(manifest)
         self._finish(observed.ended)
         self._hold(manifest)
@@ -169,6 +168,7 @@ class Governor:
                 *self.holdings.pins,
                 *self.moving,
                 *self.stopped,
+                *self.holdings.settled_cells,
                 *apart(self.holdings.spilling.slots(manifest), self.maps),
             },
             by_hand,

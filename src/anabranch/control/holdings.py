@@ -28,6 +28,7 @@ from anabranch.control.transitions import Order, Subject, Transitions
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Resettling
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest, MovingRecord
 
 
@@ -143,6 +144,11 @@ class Holdings:
             if origin == BY_HAND and action.remaps:
                 self.adapted.add(action.exchange)
 
+    @property
+    def settled_cells(self) -> set[Subject]:
+        """Cells of hot keys that are on the sites they were made for."""
+        return self.scattering.settled(self.maps, int(self.alive.sum()))
+
     def resettling(self, apart: Collection[str]) -> Resettling:
         """What goes to other slots with the next epoch; nothing yet of exchanges of which slots are apart."""
         # Cells that are pinned are those of the grid as it is
@@ -150,20 +156,16 @@ class Holdings:
         sites = np.flatnonzero(self.alive).tolist()
         return Resettling(*self.scattering.take_next(apart), self.grids.take_next(fixed, sites))
 
-    def reshape(
-        self, observed: Observed, manifest: Manifest, cools: bool, regrids: bool
-    ) -> list[Action]:
+    def reshape(self, observed: Observed, manifest: Manifest, settings: Settings) -> list[Action]:
         """What an epoch has shown of hot keys and grids: which have cooled, and which are no longer right."""
         self.scattering.observe(observed)
         self.grids.observe(observed)
         alive = int(self.alive.sum())
         found: list[Action] = []
-        if cools:
+        if settings.split_partitions:
             found += propose_cooling(self.scattering.loads(observed, alive), alive)
-        if regrids:
-            stay = {exchange for exchange, _ in self.pins} | self.by_hand
-            found += propose_grids(self.grids.loads(manifest, stay), alive)
-        return found
+        stay = {exchange for exchange, _ in self.pins} | self.by_hand
+        return [*found, *propose_grids(self.grids.loads(manifest, stay), alive)]
 
     def regridded(self) -> None:
         """Takes over the maps of grids that the last epoch has laid anew."""

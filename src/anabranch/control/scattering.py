@@ -7,6 +7,7 @@ on the kind of join: see decision 19.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -90,6 +91,22 @@ class Scattering:
     def scattered(self) -> Mapping[Key, Scattered]:
         """What is scattered now."""
         return self._scattered
+
+    def settled(self, maps: Mapping[str, PartitionMap], alive: int) -> set[Key]:
+        """The partitions that are cells of a key which no site has more of than it should.
+
+        To move one of these away would only give another site two.
+        """
+        found: set[Key] = set()
+        for (exchange, _), one in self._scattered.items():
+            known = maps[exchange]
+            first, end = one.cells
+            numbers = range(known.partition_at(first), known.partition_at(end - 1) + 1)
+            counts = Counter(known.sites[number] for number in numbers)
+            most = -(-one.grid.cells // max(1, alive)) * (2 if one.mirrored else 1)
+            if max(counts.values()) <= most:
+                found |= {(exchange, known.starts[number]) for number in numbers}
+        return found
 
     def observe(self, observed: Observed) -> None:
         """Takes in what came to each input in an epoch."""

@@ -56,6 +56,8 @@ class SplitReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -99,6 +101,8 @@ class SiteReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0

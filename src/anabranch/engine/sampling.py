@@ -71,12 +71,18 @@ def _intake(orders: Orders, report: EpochReport, subquery: Subquery) -> Intake:
 
 
 def _inputs(report: EpochReport, subquery: Subquery) -> InputRates:
-    """What came to each input of a subquery."""
+    """What came to each input of a subquery, without copies for cells of hot keys."""
     done = report.of_subquery(subquery.name)
     totals = np.zeros((subquery.inputs, 2))
     for part in done:
         totals += np.asarray(part.inputs, dtype=float).reshape(-1, 2) if part.inputs else 0.0
-    rows, size = totals.T.tolist()
+    received = totals[:, 0].copy()
+    for sender in report.parts():
+        for input, copies in sender.copied.get(subquery.name, {}).items():
+            totals[input, 0] -= copies
+    # Each row counted once, and so its bytes
+    totals[:, 1] *= totals[:, 0] / np.maximum(received, 1)
+    rows, size = np.maximum(totals, 0).T.tolist()
     return InputRates(tuple(rows), tuple(size), float(sum(part.compared for part in done)))
 
 

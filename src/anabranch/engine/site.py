@@ -89,6 +89,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed
             report.held, report.made = outbox.held, made.of(site)
+            report.copied = outbox.copied
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
