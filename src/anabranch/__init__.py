@@ -1,5 +1,6 @@
 """Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned."""
 
+from anabranch.accelerate import accelerate
 from anabranch.errors import AnabranchError
 from anabranch.language.aggregate import (
     UserAggregate,
@@ -21,6 +22,18 @@ from anabranch.language.aggregate import (
 )
 from anabranch.language.builder import Query
 from anabranch.language.expression import call, col, lit, when
+from anabranch.language.over import (
+    dense_rank,
+    desc,
+    first_value,
+    lag,
+    last_value,
+    lead,
+    nth_value,
+    over_frame,
+    rank,
+    row_number,
+)
 from anabranch.language.window_key import count_window, hop, session_window, tumble
 from anabranch.session import Session
 from anabranch.settings import Settings
@@ -28,8 +41,9 @@ from anabranch.settings import Settings
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
+    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "accelerate", "approx_distinct",
     "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
-    "count_distinct", "count_window", "first", "hop", "last", "lit", "max_", "min_", "session_window",
-    "stddev", "sum_", "tumble", "var", "when",
+    "count_distinct", "count_window", "dense_rank", "desc", "first", "first_value", "hop", "lag", "last",
+    "last_value", "lead", "lit", "max_", "min_", "nth_value", "over_frame", "rank", "row_number",
+    "session_window", "stddev", "sum_", "tumble", "var", "when",
 ]  # fmt: skip

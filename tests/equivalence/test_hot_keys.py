@@ -83,6 +83,20 @@ def test_other_joins_of_scattered_slots(kind: str, start: int) -> None:
     assert done["unscatter"] > 2
 
 
+@pytest.mark.parametrize("start", [200, *in_soak(range(204, 240, 4))])
+def test_joins_with_intermediates_of_scattered_slots(start: int) -> None:
+    """Scattered slots keep nothing between inputs and results, and do so again when they are gathered."""
+    done: Counter[str] = Counter()
+    for seed in range(start, start + 4):
+        chooser = SeededChooser(seed)
+        case = recut(chooser, draw_join_case(chooser, ("inner",), ("three",)), 8)
+        trial = draw_trial(chooser, case.epochs)
+        shape = {"plans": "fixed", "join_shape": "left-deep"}
+        done += disturbed(case, replace(trial, settings={**trial.settings, **shape}), seed)
+    assert done["scatter"] > 6
+    assert done["unscatter"] > 2
+
+
 @pytest.mark.parametrize("seed", [1, *in_soak(range(2, 12))])
 @pytest.mark.parametrize("kind", ["inner", "left", "right", "full", "semi", "anti"])
 def test_what_rows_have_met_goes_with_them(kind: str, seed: int) -> None:

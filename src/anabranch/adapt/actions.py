@@ -34,6 +34,10 @@ class Target(Protocol):
 
     def clean_up(self, exchange: str, partition: int) -> None: ...
 
+    def replan(
+        self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str
+    ) -> None: ...
+
 
 @dataclass(frozen=True)
 class Action:
@@ -198,6 +202,42 @@ class Merge(Action):
 
 
 @dataclass(frozen=True)
+class Replan(Action):
+    """Partitions of a join to another shape, by moving state.
+
+    >>> Replan("j", 0, "cost", "j", (0, 64), before="(0,1,2)", shape="((0,1),2)").words()
+    'run j as ((0,1),2) in place of (0,1,2) on 2 partitions'
+    """
+
+    remaps: ClassVar[bool] = False
+    subquery: str
+    partitions: tuple[int, ...]
+    before: str
+    shape: str
+    expected: float | None = None
+    """What an epoch is expected to cost in it, against the shape before."""
+
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        return tuple((self.exchange, partition) for partition in self.partitions)
+
+    def words(self) -> str:
+        count = len(self.partitions)
+        on = "1 partition" if count == 1 else f"{count} partitions"
+        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}"
+
+    def apply(self, target: Target) -> None:
+        target.replan(self.exchange, self.subquery, self.partitions, self.shape)
+
+    def plain(self) -> dict[str, Any]:
+        how = {
+            "subquery": self.subquery, "partitions": list(self.partitions), "before": self.before,
+            "shape": self.shape, "protocol": "moving state", "costExpected": self.expected,
+        }  # fmt: skip
+        return {**super().plain(), **how}
+
+
+@dataclass(frozen=True)
 class Combine(Action):
     """Sub-aggregate all rows of a subquery before they are sent, or no longer."""
 
@@ -223,53 +263,3 @@ class Condense(Action):
 
     def apply(self, target: Target) -> None:
         target.condense(self.exchange, self.slot)
-
-
-@dataclass(frozen=True)
-class Scatter(Action):
-    """Let the rows of a join's hot slot meet in a small grid of cells, one on each of these sites."""
-
-    slot: int
-    sites: tuple[int, ...]
-
-    def words(self) -> str:
-        sites = ", ".join(map(str, self.sites))
-        return f"scatter slot {self.slot} of {self.exchange} over cells on sites {sites}"
-
-    def apply(self, target: Target) -> None:
-        target.scatter(self.exchange, self.slot, self.sites)
-
-
-@dataclass(frozen=True)
-class Unscatter(Action):
-    """Let the rows of a scattered slot meet in one place again.
-
-    >>> Unscatter("pairs", 640, "cooled", slot=642).words()
-    'gather slot 642 of pairs from its cells'
-    """
-
-    slot: int
-
-    def words(self) -> str:
-        return f"gather slot {self.slot} of {self.exchange} from its cells"
-
-    def apply(self, target: Target) -> None:
-        target.unscatter(self.exchange, self.slot)
-
-
-@dataclass(frozen=True)
-class Regrid(Action):
-    """Let the rows of a join without an equality meet in the cells of another grid.
-
-    >>> Regrid("near", 0, "rates", bands=(2, 2, 1)).words()
-    'lay the grid of near anew: bands of 2, 2, 1 cells'
-    """
-
-    bands: tuple[int, ...]
-
-    def words(self) -> str:
-        bands = ", ".join(map(str, self.bands))
-        return f"lay the grid of {self.exchange} anew: bands of {bands} cells"
-
-    def apply(self, target: Target) -> None:
-        target.regrid(self.exchange, self.bands)

@@ -31,6 +31,7 @@ from anabranch.bench.spill import run_spill
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
+from anabranch.bench.topn import run_topn
 from anabranch.errors import AnabranchError
 from anabranch.observe.commands import Commands
 from anabranch.observe.steps import Steps, live
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "sharing": run_sharing,
     "driver": run_driver,
     "theta": run_theta,
+    "topn": run_topn,
     "balance": run_balance,
     "skew": run_skew,
     "spill": run_spill,
@@ -116,6 +118,12 @@ def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) 
 def hotjoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """3 million rows of few keys joined within a narrow bound, in epochs of any size (about 5 minutes)."""
     _finish(_measure(["hotjoin"], quick, save), as_json)
+
+
+@app.command()
+def topn(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """The best rows of windows and the rows before: what is kept, rate against Spark's (about 3 minutes)."""
+    _finish(_measure(["topn"], quick, save), as_json)
 
 
 @app.command()

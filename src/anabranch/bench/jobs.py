@@ -37,6 +37,8 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     dataframe: bool = False
     """Read through `spark.readStream.parquet` instead of by our own tasks."""
     cores: int = 2
+    best: bool = False
+    """The largest packet of each source and window instead of the aggregate."""
 
     def __str__(self) -> str:
         how = " through a DataFrame" if self.dataframe else ""
@@ -57,6 +59,8 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
     partitions: int = 2
     memory: str = "8g"
     cores: int = 2
+    best: bool = False
+    """The largest packet of each source and window instead of the aggregate."""
 
     def __str__(self) -> str:
         return (

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from anabranch.control.grids import Grids
 from anabranch.control.hot import HotSlots
 from anabranch.control.scattering import Scattering
+from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.routing.partition_map import PartitionMap
 
@@ -16,10 +17,11 @@ class Change:
 
     def __init__(
         self, maps: Mapping[str, PartitionMap], hot: HotSlots, scattering: Scattering,
-        grids: Grids, combining: set[str], spilling: Spilling, epoch: int,
+        grids: Grids, combining: set[str], spilling: Spilling, shapes: JoinShapes, epoch: int,
     ) -> None:  # fmt: skip
         self._maps, self._hot, self._combining = dict(maps), hot, combining
-        self._scattering, self._grids, self._spilling = scattering, grids, spilling
+        self._scattering, self._grids = scattering, grids
+        self._spilling, self._shapes = spilling, shapes
         self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
         """Where partitions move that the maps do not have there yet."""
@@ -71,3 +73,8 @@ class Change:
 
     def clean_up(self, exchange: str, partition: int) -> None:
         self._spilling.clean_up(exchange, [self._maps[exchange].range_at(partition)])
+
+    def replan(self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str) -> None:
+        known = self._maps[exchange]
+        slots = sorted(known.range_at(partition) for partition in partitions)
+        self._shapes.replan(subquery, slots, shape)

@@ -6,7 +6,7 @@ Maps change here alone, and moves under way that do not fit new maps are given u
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,12 +23,14 @@ from anabranch.control.moves import recorded, resumed
 from anabranch.control.observed import Observed
 from anabranch.control.pins import Pins
 from anabranch.control.scattering import Scattering
+from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.control.transitions import Order, Subject, Transitions
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Resettling
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import Settings
+from anabranch.routing.shaped import Shapes
+from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest, MovingRecord
 
 
@@ -44,13 +46,15 @@ class Steered:
     """The subqueries for which senders sub-aggregate."""
     pins: dict[str, dict[int, int]]
     moving: list[MovingRecord]
+    shapes: dict[str, Shapes] = field(default_factory=dict)
+    """The shapes that joins are to have."""
 
 
 class Holdings:
     """The maps of a run, and all that decides where partitions are."""
 
     def __init__(
-        self, plan: Plan, sites: int, manifest: Manifest, manner: Manner, pausing: bool,
+        self, plan: Plan, settings: Settings, sites: int, manifest: Manifest, manner: Manner,
         history: DecisionHistory,
     ) -> None:  # fmt: skip
         self._history = history
@@ -70,8 +74,10 @@ class Holdings:
         self.scattering = Scattering(plan, maps, manifest, self.pins)
         self.spilling = Spilling(plan, manifest, self.scattering)
         """What of the state is to be put aside or brought together."""
+        self.shapes = JoinShapes(plan, settings, manifest, history)
+        """In which shape joins of several inputs are to work."""
         moves = MoveProtocol(
-            pausing,
+            settings.skew_buffer != NONE,
             resumed(manifest, maps) if sites == manifest.sites else {},
             fetch_first=manner.fetch_first,
             never_paused={one.name for one in plan.exchanges.values() if one.in_step},
@@ -102,8 +108,9 @@ class Holdings:
         """Does what is done at once."""
         some = list(actions)
         change = Change(
-            self.maps, self.hot, self.scattering, self.grids, self.combining, self.spilling, epoch
-        )
+            self.maps, self.hot, self.scattering, self.grids, self.combining, self.spilling,
+            self.shapes, epoch,
+        )  # fmt: skip
         for action in some:
             action.apply(change)
         if some:
@@ -156,7 +163,7 @@ class Holdings:
         sites = np.flatnonzero(self.alive).tolist()
         return Resettling(*self.scattering.take_next(apart), self.grids.take_next(fixed, sites))
 
-    def reshape(self, observed: Observed, manifest: Manifest, settings: Settings) -> list[Action]:
+    def resettle(self, observed: Observed, manifest: Manifest, settings: Settings) -> list[Action]:
         """What an epoch has shown of hot keys and grids: which have cooled, and which are no longer right."""
         self.scattering.observe(observed)
         self.grids.observe(observed)
@@ -192,6 +199,7 @@ class Holdings:
             combining=frozenset(self.combining),
             pins=self.pins.by_exchange(),
             moving=recorded(self.transitions.moves.moving.values()),
+            shapes=dict(self.shapes.wanted),
         )
 
 

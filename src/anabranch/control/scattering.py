@@ -219,6 +219,6 @@ def _join_of(exchange: Exchange) -> Join | None:
         and isinstance(only.node, Join)
         and only.node.rows is None
         and exchange.spread == BY_TERMS
-        and all(table.scatters for table in only.operator.tables)
+        and all(table.scatters or table.between for table in only.operator.tables)
     )
     return only.node if suited and isinstance(only.node, Join) else None

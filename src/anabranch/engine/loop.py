@@ -9,21 +9,18 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Event
-from typing import Any
 
 from anabranch.control.governor import Governor
+from anabranch.engine.chronicle import Chronicle
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import LaneWatch, lanes_reached
 from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
-from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
-from anabranch.engine.progress import describe_epoch
+from anabranch.engine.orders import Orders, StandingOrders, stream_orders
 from anabranch.engine.reading import lanes_of, limits_of, spread, tasks_of
-from anabranch.engine.report import EpochReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
@@ -38,7 +35,7 @@ class Loop:
 
     def __init__(
         self, plan: Plan, sources: Mapping[str, Source], transport: Transport, options: RunOptions,
-        checkpoint: Checkpoint, governor: Governor, run_id: str,
+        checkpoint: Checkpoint, governor: Governor, chronicle: Chronicle,
     ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options
@@ -47,9 +44,8 @@ class Loop:
         self.message = "Starting"
         """What it is doing, for people."""
         self.busy = False
-        self.progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
+        self.chronicle = chronicle
         self.stopping = Event()
-        self._run_id = run_id
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
@@ -130,6 +126,7 @@ class Loop:
             alive = self._transport.alive(self.governor.sites)
             if any(alive):
                 self.governor.follow(alive, self.checkpoint.manifest)
+                self.chronicle.sites(self.governor, self.checkpoint.manifest.epoch)
         if not any(alive):
             self.message = "Waiting for executors: Spark has none now"
             self.stopping.wait(self.options.settings.poll_interval_seconds)
@@ -222,9 +219,8 @@ class Loop:
         with self.governor.changing:
             self.governor.allot(self.checkpoint.manifest)
             self.governor.adapt(shown, self.checkpoint.manifest)
-            adaptation = self.governor.describe(self.checkpoint.manifest)
-        times = (self._began, began, polled, ran, committed, time.monotonic())
-        self._tell(orders, report, offers, times, adaptation)
+            times = (self._began, began, polled, ran, committed, time.monotonic())
+            self.chronicle.epoch(orders, report, shown, offers, times, self._transport.placement)
         self._began = began
         self.busy = False
 
@@ -237,7 +233,13 @@ class Loop:
         lanes = lanes_of(streams, manifest.streams, maps, pieces)
         self.governor.begin(manifest)
         waiting = self.governor.holding(manifest, ended, flush)
-        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended or flush)
+        holdings, last = self.governor.holdings, ended or flush
+        spilled, cleaned = holdings.spilling.take_next(manifest, last)
+        resettling = holdings.resettling({*waiting.holds, *spilled})
+        last = last or holdings.spilling.settling
+        turns = holdings.shapes.take_next(
+            manifest, maps, waiting.holds, spilled, cleaned, resettling.scattering, last
+        )
         attempt = uuid.uuid4().hex[:8]
         return Orders(
             standing=self._standing,
@@ -253,15 +255,7 @@ class Loop:
             idle=idle,
             ended=ended,
             settling=self.governor.holdings.spilling.settling,
-            streams={
-                name: StreamOrders(
-                    options.on_bad[name],
-                    options.on_late[name],
-                    options.dead_letter,
-                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
-                )
-                for name in self.plan.streams
-            },
+            streams=stream_orders(options, self.plan.streams, time.time()),
             results=self.checkpoint.stagings(epoch, attempt),
             pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
@@ -272,7 +266,9 @@ class Loop:
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            resettling=self.governor.holdings.resettling({*waiting.holds, *spilled}),
+            resettling=resettling,
+            turns=turns,
+            sampling=self.governor.planning.due(ended),
             released=waiting.released,
             held=waiting.held,
             reach={
@@ -283,18 +279,3 @@ class Loop:
             fetch=self.governor.fetches(manifest),
             faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
         )
-
-    def _tell(
-        self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
-        times: tuple[float, ...], adaptation: dict[str, Any],
-    ) -> None:  # fmt: skip
-        manifest = self.checkpoint.manifest
-        told = describe_epoch(
-            manifest.run_id, self._run_id, self.options.name, orders, manifest, report, offers, times,
-            self.checkpoint.sinks, adaptation, self._transport.placement,
-        )  # fmt: skip
-        told["customMetrics"]["warnings"] += self.checkpoint.warnings
-        self.checkpoint.warnings = []
-        if self.options.evolution is not None and not self.progress:
-            told["customMetrics"]["evolution"] = self.options.evolution.described()
-        self.progress.append(told)

@@ -11,6 +11,7 @@ from anabranch.adapt.policies.combine import Intake
 from anabranch.control.observed import InputRates, Observed
 from anabranch.engine.counting import made, together
 from anabranch.engine.orders import Orders
+from anabranch.engine.replanning import counted_samples, work_of
 from anabranch.engine.report import EpochReport
 from anabranch.plan.subquery import Subquery
 from anabranch.settings import AUTO, Settings
@@ -41,6 +42,7 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
             for name, one in orders.plan.exchanges.items()
             if len(one.members) == 1 and one.members[0].inputs > 1
         },
+        joins=work_of(orders, report), sampled=counted_samples(orders, report),
     )  # fmt: skip
 
 

@@ -33,6 +33,8 @@ class StateTable:
     """Tables of the same operator that it could be made of again."""
     told_by_values: bool = False
     """Whether its rows say something about all that are like them: then each cell can have all of it."""
+    between: bool = False
+    """Whether its rows are combinations that lie between inputs and results: they are made again at need."""
 
     @property
     def scatters(self) -> bool:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from anabranch.adapt.actions import Action, Condense, Regrid, Scatter, Unscatter
+from anabranch.adapt.actions import Action, Condense
+from anabranch.adapt.cell_actions import Regrid, Scatter, Unscatter
 from anabranch.control.spilling import apart
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap

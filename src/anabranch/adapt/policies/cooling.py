@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from anabranch.adapt.actions import Unscatter
+from anabranch.adapt.cell_actions import Unscatter
 from anabranch.adapt.policies.heat import MOST_CELLS
 
 COOLING = 8

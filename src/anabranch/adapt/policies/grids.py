@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from anabranch.adapt.actions import Regrid
+from anabranch.adapt.cell_actions import Regrid
 from anabranch.routing.grid import Grid, choose_grid
 
 WORSE = 1.08

@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Condense, Merge, Scatter, Split
+from anabranch.adapt.actions import Action, Condense, Merge, Split
+from anabranch.adapt.cell_actions import Scatter
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
