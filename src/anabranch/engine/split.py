@@ -42,6 +42,7 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
         _read(orders, task, report, outbox)
         outbox.combine()
         report.combined, report.condensed = outbox.combined, outbox.condensed
+        report.copied = outbox.copied
         report.held = outbox.held
     except AnabranchError as error:
         report.fault = Fault(type(error).__name__, str(error))
@@ -52,7 +53,7 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
     ended = time.perf_counter()
     report.seconds, report.exchange_seconds = ended - began, ended - read
     # All sites need to know what was read; the first one passes the rest on to the driver
-    brief = msgspec.structs.replace(report, held=[], condensed={})
+    brief = msgspec.structs.replace(report, held=[], condensed={}, copied={})
     words = [
         Word([brief if site else report], [], None, task, outbox.sent(site), report.fault)
         for site in range(sites)
