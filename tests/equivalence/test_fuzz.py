@@ -22,6 +22,13 @@ def test_random_sql_gives_the_rows_of_duckdb(first: int) -> None:
     assert report.passed + report.refused == STEP
 
 
+@pytest.mark.parametrize("seed", [1056, 3216, 3328])
+def test_rows_of_one_time_within_it_are_told_apart_by_content(seed: int) -> None:
+    """PARTITION BY the time itself is a window, in which arrival does not count."""
+    judgement = run_case(seed)
+    assert judgement.verdict == PASSED, judgement.reason
+
+
 def test_few_of_the_cases_are_refused() -> None:
     report = fuzz(0, 40, jobs=1)
     assert report.refused <= 4

@@ -68,9 +68,9 @@ def around(maker: CaseMaker, source: Relation) -> Relation:
     at = Both(f"{alias}.{time.column}", f'{alias}."{time.column}"', "")
     key = writer.leaf(draw.pick(("int", "text")))
     ours_over = f"PARTITION BY {key.ours} ORDER BY {at.ours}"
-    exact = f"PARTITION BY {key.duck} ORDER BY {at.duck}, {alias}.__n"
     peers = f"PARTITION BY {key.duck} ORDER BY {at.duck}"
     value = writer.leaf("int", tame=True)
+    exact = f"{peers}, {source.ties(alias, [key], [value])}"
     rows = draw.randint(1, 4)
     frame = f"ROWS BETWEEN {rows} PRECEDING AND {draw.pick(('CURRENT ROW', '1 PRECEDING'))}"
     forms = [

@@ -122,18 +122,14 @@ def history(maker: CaseMaker, source: Relation) -> Relation:
     assert source.arrival
     alias = maker.name("h")
     writer = ExpressionWriter(draw, source.seen_as(alias))
-    keys = [writer.leaf(draw.pick(writer.families())) for _ in range(draw.randint(0, 2))]
+    drawn = [writer.leaf(draw.pick(writer.families())) for _ in range(draw.randint(0, 2))]
+    keys = [source.untimed(key) for key in drawn]
     rows = draw.randint(0, 6)
     at = f"{alias}.{time.column}"
     ours_by = f"PARTITION BY {', '.join(key.ours for key in keys)} " if keys else ""
     duck_by = f"PARTITION BY {', '.join(key.duck for key in keys)} " if keys else ""
-    ours_over = f"OVER ({ours_by}ORDER BY {at} ROWS {rows} PRECEDING)"
-    duck_over = (
-        f'OVER ({duck_by}ORDER BY {alias}."{time.column}", {alias}.__n ROWS {rows} PRECEDING)'
-    )
-    items = [Both(at, f'{alias}."{time.column}"', "").as_("t")]
-    columns = [DrawnColumn("t", "stamp" if time.stamps else "i64")]
-    for number in range(draw.randint(1, 3)):
+    asked = []
+    for _ in range(draw.randint(1, 3)):
         name, family = draw.pick(
             (
                 ("COUNT", "int"),
@@ -144,7 +140,13 @@ def history(maker: CaseMaker, source: Relation) -> Relation:
                 ("LAST", "int"),
             )
         )
-        value = writer.leaf(family, tame=True)
+        asked.append((name, family, writer.leaf(family, tame=True)))
+    ties = source.ties(alias, keys, [value for _, _, value in asked])
+    ours_over = f"OVER ({ours_by}ORDER BY {at} ROWS {rows} PRECEDING)"
+    duck_over = f'OVER ({duck_by}ORDER BY {alias}."{time.column}", {ties} ROWS {rows} PRECEDING)'
+    items = [Both(at, f'{alias}."{time.column}"', "").as_("t")]
+    columns = [DrawnColumn("t", "stamp" if time.stamps else "i64")]
+    for number, (name, family, value) in enumerate(asked):
         kind = "i64" if family == "int" else "text" if name != "COUNT" else "i64"
         duck = {"FIRST": "first_value", "LAST": "last_value"}.get(name, name.lower())
         items.append(

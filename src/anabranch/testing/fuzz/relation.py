@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from anabranch.testing.fuzz.draw import Both, Draw, DrawnColumn
+from anabranch.testing.fuzz.draw import INTEGERS, Both, Draw, DrawnColumn
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,27 @@ class Relation:
         """The whole statement, with what WITH names."""
         within = [f"{view.name} AS ({view.text})" for view in self.views if not view.beside]
         return f"WITH {', '.join(within)} {self.ours}" if within else self.ours
+
+    def ties(self, alias: str, keys: Sequence[Both], read: Sequence[Both]) -> str:
+        """What tells rows of the same time apart in DuckDB, with these keys: their arrival.
+
+        Within a window of the time, which the time itself is, it is the content of what is read.
+        """
+        assert self.time is not None
+        time = f'{alias}."{self.time.column}"'
+        if all(key.duck != time for key in keys):
+            return f"{alias}.__n"
+        texts = [time, *(part.duck for part in (*keys, *read))]
+        names = (column.of(alias).duck for column in self.columns)
+        return ", ".join(f"{name} NULLS FIRST" for name in names if any(name in t for t in texts))
+
+    def untimed(self, key: Both) -> Both:
+        """The key, which a SELECT may have computed of the time, so that it no longer tells that."""
+        assert self.time is not None
+        computed = " " in self.duck and not key.duck.endswith(f'."{self.time.column}"')
+        if not computed or key.kind not in (*INTEGERS, "stamp", "day"):
+            return key
+        return Both(f"CAST({key.ours} AS VARCHAR)", f"CAST({key.duck} AS VARCHAR)", "text")
 
     def seen_as(self, alias: str, qualified: bool = True) -> list[Both]:
         """The columns as an expression over this relation writes them."""
