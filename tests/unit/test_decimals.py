@@ -172,6 +172,16 @@ def test_a_sum_that_comes_back_within_38_digits_is_right() -> None:
     assert found["s"].to_list() == [Decimal(5)]
 
 
+def test_sums_of_different_values_are_exact_in_38_digits() -> None:
+    different = "SELECT SUM(DISTINCT v) AS s FROM t GROUP BY time/100"
+    rows = amounts(["0.10", "0.20", "0.10", "12345678901234567.89"], pl.Decimal(20, 2))
+    found = results(different, rows[:2], rows[2:])
+    assert found.schema["s"] == pl.Decimal(38, 2)
+    assert found["s"].to_list() == [Decimal("12345678901234568.19")]
+    with pytest.raises(RunError, match="leaves the 38 digits"):
+        results(different, amounts(["9" * 38, "1"], pl.Decimal(38, 0)))
+
+
 @pytest.mark.parametrize("cut", [1, 2])
 def test_a_sum_beyond_38_digits_ends_the_run(cut: int) -> None:
     rows = amounts(["9" * 38, "1"], pl.Decimal(38, 0))

@@ -126,3 +126,39 @@ def test_the_mean_of_unsigned_integers_of_all_64_bits_is_right() -> None:
 def test_a_sum_of_unsigned_integers_beyond_64_bits_says_what_to_write() -> None:
     with pytest.raises(RunError, match=r"SUM\(u\) leaves the range of 64-bit integers"):
         result("SUM(u)")
+
+
+def distinct_sum(kind: pl.DataType, *values: int, over: bool = False) -> list[object]:
+    session, sink = Session.in_process(sites=2), MemorySink()
+    rows = pl.DataFrame({"time": range(len(values)), "v": pl.Series(values, dtype=kind)})
+    session.stream("s", EpochSource([rows[:1], rows[1:]]), ordered="time")
+    grouped = "SELECT SUM(DISTINCT v) AS a FROM s GROUP BY time/100"
+    among = "SELECT time, SUM(DISTINCT v) OVER (PARTITION BY time/100) AS a FROM s"
+    session.query("q", among if over else grouped)
+    session.start(sinks={"q": sink}, at_end="close").await_termination()
+    return sink.rows()["a"].to_list()
+
+
+@pytest.mark.parametrize("over", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (pl.Int64(), (MOST, 1, MOST)),
+        (pl.Int64(), (LEAST, -1, LEAST)),
+        (pl.UInt64(), (2**63 - 1, 5)),
+        (pl.UInt64(), (2**63, 5)),
+    ],
+)
+def test_a_sum_of_different_integers_beyond_64_bits_is_an_error(
+    kind: pl.DataType, values: tuple[int, ...], over: bool
+) -> None:
+    with pytest.raises(RunError, match=r"leaves the range of 64-bit integers"):
+        distinct_sum(kind, *values, over=over)
+
+
+def test_a_sum_of_different_integers_has_64_bits_whatever_they_have() -> None:
+    assert distinct_sum(pl.Int32(), 2**31 - 1, 2**31 - 2, 2**31 - 1) == [2**32 - 3]
+    assert distinct_sum(pl.UInt32(), 2**32 - 1, 2**32 - 2) == [2**33 - 3]
+    assert distinct_sum(pl.UInt64(), 2**62, 2**62 - 1, 2**62) == [2**63 - 1]
+    assert distinct_sum(pl.Int64(), MOST, LEAST, MOST, 5) == [4]
+    assert distinct_sum(pl.Int64(), MOST, 1, -1, over=True) == [MOST] * 3

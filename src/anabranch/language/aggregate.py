@@ -19,7 +19,7 @@ from anabranch.language.aggregate_call import (
     known_as,
 )
 from anabranch.language.checked import checked
-from anabranch.language.collecting import collected_type
+from anabranch.language.collecting import collected_type, sum_type
 from anabranch.language.expression import Expression
 from anabranch.language.kinds import EXPECTED, is_supported
 
@@ -156,13 +156,7 @@ def result_type(call: AggregateCall, argument: pl.DataType | None) -> pl.DataTyp
         raise LanguageError(f"{call} cannot be computed, for {call.arguments[0]} is {argument}.")
     if name in ("avg", *_SPREADS, "approx_quantile"):
         return pl.Float64()
-    if name == "sum":
-        if argument.is_float():
-            return pl.Float64()
-        if isinstance(argument, pl.Decimal):
-            return pl.Decimal(38, argument.scale)
-        return pl.Int64()
-    return argument
+    return sum_type(argument) if name == "sum" else argument
 
 
 __all__ = [

@@ -67,6 +67,15 @@ def paired(function: str, y: Expression | str, x: Expression | str) -> Aggregate
     return AggregateCall(function, (_pair("y", y, "x", x),))
 
 
+def sum_type(argument: pl.DataType) -> pl.DataType:
+    """The type of a sum of values of this type."""
+    if argument.is_float():
+        return pl.Float64()
+    if isinstance(argument, pl.Decimal):
+        return pl.Decimal(38, argument.scale)
+    return pl.Int64()
+
+
 def _fraction(fraction: float) -> float:
     if not 0.0 <= fraction <= 1.0:
         raise LanguageError(f"A quantile needs a fraction from 0 to 1, not {fraction}.")
@@ -120,8 +129,9 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
                 raise LanguageError(
                     f"{call} needs a number, but {call.arguments[0]} is {argument}."
                 )
-            whole = name == "sum_distinct" and argument.is_integer()
-            return pl.Int64() if whole else pl.Float64()
+            if name == "sum_distinct":
+                return sum_type(argument)
+            return pl.Float64()
         case "quantile_disc":
             return argument
     return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
-from anabranch.operators.partials import SEQ, TIME, Partial
+from anabranch.operators.partials import SEQ, TIME, Partial, check_range, summable
 
 
 def members(column: str) -> pl.Expr:
@@ -40,7 +41,7 @@ class Collected(Partial):
 
 
 class Values(Partial):
-    """Exact quantiles, and sums of different values: all values, or each once."""
+    """Exact quantiles, and what is asked of different values: all values, or each once."""
 
     def _once(self, values: pl.Expr) -> pl.Expr:
         each = self.call.function in ("sum_distinct", "avg_distinct", "collect_set")
@@ -60,8 +61,6 @@ class Values(Partial):
         match self.call.function:
             case "collect_set":
                 return some.then(values)
-            case "sum_distinct":
-                return some.then(values.list.sum())
             case "avg_distinct":
                 return some.then(values.list.eval(pl.element().cast(pl.Float64)).list.mean())
         assert isinstance(self.call.parameter, float)
@@ -77,6 +76,25 @@ class Values(Partial):
             pl.when(first == second).then(first).otherwise(first + (second - first) * (at - low))
         )
         return some.then(between)
+
+
+class DistinctSum(Values):
+    """sum(DISTINCT …): each value once, in the type of the sum, which must hold it as that of all rows."""
+
+    def prepare(self, values: pl.Series) -> pl.Series:
+        return summable(values, self.call)
+
+    def finish(self) -> pl.Expr:
+        values = pl.col(self.name).list.sort()
+        return pl.when(values.list.len() > 0).then(values.list.sum())
+
+    def finish_frame(self, rows: pl.DataFrame) -> pl.Series:
+        lists = rows[self.name]
+        lists = lists.filter(lists.list.len() > 0)
+        lengths = lists.list.len().cast(pl.Int64).to_numpy()
+        if len(lengths):
+            check_range(lists.explode(), np.cumsum(lengths) - lengths, self.call)
+        return rows.select(self.finish()).to_series()
 
 
 class RowOfExtreme(Partial):

@@ -9,7 +9,7 @@ import polars as pl
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.collecting import PAIRED
 from anabranch.language.expression import type_of
-from anabranch.operators.collected import Collected, Pairs, RowOfExtreme, Values
+from anabranch.operators.collected import Collected, DistinctSum, Pairs, RowOfExtreme, Values
 from anabranch.operators.float_sum import FloatSum, Mean
 from anabranch.operators.partials import (
     Bits,
@@ -27,7 +27,7 @@ KINDS: dict[str, type[Partial]] = {
     "count": Count, "sum": Sum, "min": Extreme, "max": Extreme, "avg": Mean, "var": Variance,
     "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": FirstOrLast,
     "last": FirstOrLast, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
-    "approx_quantile": Quantile, "var_pop": Variance, "stddev_pop": Variance, "sum_distinct": Values,
+    "approx_quantile": Quantile, "var_pop": Variance, "stddev_pop": Variance, "sum_distinct": DistinctSum,
     "avg_distinct": Values, "collect_set": Values, "quantile_cont": Values, "quantile_disc": Values,
     "array_agg": Collected, "string_agg": Collected, "max_by": RowOfExtreme, "min_by": RowOfExtreme,
     **dict.fromkeys(PAIRED, Pairs),

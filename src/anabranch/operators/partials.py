@@ -84,15 +84,20 @@ def _reduced(function: np.ufunc, values: pl.Series, starts: np.ndarray) -> pl.Se
     return pl.Series(function.reduceat(values.to_numpy(), starts))
 
 
+def summable(values: pl.Series, call: AggregateCall) -> pl.Series:
+    """The values in the type of their sum; refuses a value that does not fit it."""
+    if values.dtype == pl.UInt64 and (values >= 1 << 63).any():
+        raise _out_of_range(call, values)
+    if values.dtype.is_integer():
+        return values.cast(pl.Int64)
+    if isinstance(values.dtype, pl.Decimal):
+        return values.cast(pl.Decimal(DECIMAL_DIGITS, values.dtype.scale))
+    return values.cast(pl.Float64)
+
+
 class Sum(Partial):
     def prepare(self, values: pl.Series) -> pl.Series:
-        if values.dtype == pl.UInt64 and (values >= 1 << 63).any():
-            raise _out_of_range(self.call, values)
-        if values.dtype.is_integer():
-            return values.cast(pl.Int64)
-        if isinstance(values.dtype, pl.Decimal):
-            return values.cast(pl.Decimal(38, values.dtype.scale))
-        return values.cast(pl.Float64)
+        return summable(values, self.call)
 
     def update(self, rows: pl.DataFrame) -> list[pl.Expr]:
         assert self.argument
@@ -104,7 +109,7 @@ class Sum(Partial):
     def shortcut(self, rows: pl.DataFrame, starts: np.ndarray, merge: bool) -> pl.Series | None:
         assert self.argument
         values = rows[self.name if merge else self.argument]
-        _check_range(values, starts, self.call)
+        check_range(values, starts, self.call)
         return _reduced(np.add, values, starts)
 
     def _sum(self, column: str, rows: pl.DataFrame) -> pl.Expr:
@@ -113,7 +118,7 @@ class Sum(Partial):
         return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())
 
 
-def _check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:
+def check_range(values: pl.Series, starts: np.ndarray, call: AggregateCall) -> None:
     """Refuses exact sums that do not fit: a quick bound over all rows first, then group by group."""
     if values.len() == values.null_count():
         return
