@@ -27,7 +27,7 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
 from anabranch.plan.subquery import Path as RowPath
 from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
-from anabranch.routing.locator import in_turn, slot_of_locator
+from anabranch.routing.locator import runs_in_turn, slot_of_locator
 from anabranch.routing.reach import slots_of, within
 from anabranch.routing.sorting import distinct
 from anabranch.state.manifest import HeldRef
@@ -133,7 +133,8 @@ class Outbox:
         if subquery.spread == BY_LANE:
             return Spread(slots, placed=lane)
         if subquery.spread == EVENLY:
-            return Spread(slots, placed=in_turn(rows.height, slots))
+            arrival = rows[SEQ].to_numpy() if SEQ in rows.columns else np.arange(rows.height)
+            return Spread(slots, placed=runs_in_turn(arrival, slots))
         # Results stay where they are made for what shares the exchange: then rows must be with their like
         readers = self.orders.plan.reading(subquery.name)
         anywhere = all(reader.level != subquery.level for reader, _ in readers)

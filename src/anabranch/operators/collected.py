@@ -32,7 +32,10 @@ class Collected(Partial):
         keys = [values.struct.field(f"o{number}") for number in range(len(directions))]
         keys += [one.struct.field("t"), one.struct.field("s")]
         down = [letter == "d" for letter in directions] + [False, False]
-        ordered = values.struct.field("value").sort_by(keys, descending=down, nulls_last=True)
+        # Elements of one row share time and arrival: they stay as they came, by their position
+        ordered = values.struct.field("value").sort_by(
+            keys, descending=down, nulls_last=True, maintain_order=True
+        )
         found = pl.col(self.name).list.eval(ordered)
         if self.call.function == "string_agg":
             found = found.list.drop_nulls()

@@ -243,7 +243,10 @@ class Bits(Partial):
 
 
 class FirstOrLast(Partial):
-    """first and last: the value with the time and the arrival number that make it so."""
+    """first and last: the value with the time and the arrival number that make it so.
+
+    Elements of one row share these. They come together and by their position, and stay so.
+    """
 
     def names(self) -> list[str]:
         return [self.name, f"{self.name}_time", f"{self.name}_seq"]
@@ -252,7 +255,7 @@ class FirstOrLast(Partial):
         first = self.call.function == "first"
 
         def end(column: str) -> pl.Expr:
-            ordered = pl.col(column).sort_by(time, seq)
+            ordered = pl.col(column).sort_by(time, seq, maintain_order=True)
             return ordered.first() if first else ordered.last()
 
         return [

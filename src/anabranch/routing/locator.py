@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from anabranch.routing.sorting import changes
+
 MAX_SLOTS = 1 << 16
 _SHIFT_32 = np.uint64(32)
 _SHIFT_48 = np.uint64(48)
@@ -35,6 +37,17 @@ def in_turn(rows: int, slots: int) -> np.ndarray:
     while math.gcd(stride, slots) != 1:
         stride += 1
     return (np.arange(rows, dtype=np.uint64) * np.uint64(stride)) % np.uint64(slots)
+
+
+def runs_in_turn(arrival: np.ndarray, slots: int) -> np.ndarray:
+    """The same for rows with these arrival numbers: what was made of one row stays together, in its order.
+
+    >>> runs_in_turn(np.array([7, 7, 8, 9, 9]), 8).tolist()
+    [0, 0, 5, 2, 2]
+    """
+    runs = np.cumsum(changes(arrival)) - 1
+    found: np.ndarray = in_turn(len(arrival), slots)[runs]
+    return found
 
 
 def locator(slots: np.ndarray, hashes: np.ndarray) -> np.ndarray:
