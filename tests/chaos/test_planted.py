@@ -19,6 +19,7 @@ pytestmark = pytest.mark.chaos
 
 LIKELY: dict[str, int] = {
     "best-rows-forgotten": 23,
+    "best-rows-merged-to-one": 49,
     "dead-letter-dropped": 11,
     "due-row-purged-early": 5,
     "grid-cell-doubled": 22,
@@ -26,6 +27,8 @@ LIKELY: dict[str, int] = {
     "gathered-rows-doubled": 16,
     "gathered-state-left": 16,
     "kept-rows-forgotten": 3,
+    "kept-rows-merged-to-oldest": 49,
+    "kept-rows-merged-to-one": 49,
     "intermediate-left-behind": 7,
     "intermediate-not-made-again": 7,
     "late-row-kept": 9,

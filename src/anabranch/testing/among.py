@@ -28,15 +28,13 @@ from anabranch.language.over import (
 from anabranch.testing.chooser import Chooser, Clock
 
 SIZES = [5, 1, 2, 10, 30]
+LONG = 60
 
 
 def draw_among(chooser: Chooser, source: Query, keys: Sequence[str], clock: Clock) -> Query:
     """A query over a stream with the columns of `cases.SCHEMA`."""
     some = [key for key in keys if chooser.flag(0.4)][:2]
-    numbers = [
-        name for name, kind in source.node.schema.items() if kind.is_integer() and name != "time"
-    ][:3]
-    source = source.select("time", *dict.fromkeys([*keys, *numbers]))
+    source, numbers = _narrowed(source, keys)
     match chooser.choice(["best", "best", "window", "time", "time", "distinct"]):
         case "best":
             return _best(chooser, source, some, clock)
@@ -48,6 +46,27 @@ def draw_among(chooser: Chooser, source: Query, keys: Sequence[str], clock: Cloc
             few = source.select("time", *some)
             return few.group_by(*few.node.schema).agg().select(*few.node.schema)
     return source.over(*some).add(*_calls(chooser, numbers, windowed=False))
+
+
+def draw_line(chooser: Chooser, source: Query, keys: Sequence[str]) -> Query:
+    """One in the order of time, by one key."""
+    source, numbers = _narrowed(source, keys)
+    return source.over(chooser.choice(keys)).add(*_calls(chooser, numbers, windowed=False))
+
+
+def draw_best(chooser: Chooser, source: Query, keys: Sequence[str], clock: Clock) -> Query:
+    """The three best rows of a key in a window that is open for several epochs."""
+    source, _ = _narrowed(source, keys)
+    over = source.over(chooser.choice(keys), window=clock.length(LONG), by=_order(chooser, source))
+    return over.add(row_number().alias("place")).where(col("place") <= 3)
+
+
+def _narrowed(source: Query, keys: Sequence[str]) -> tuple[Query, list[str]]:
+    """The rows with their keys and some whole numbers, and the names of these."""
+    numbers = [
+        name for name, kind in source.node.schema.items() if kind.is_integer() and name != "time"
+    ][:3]
+    return source.select("time", *dict.fromkeys([*keys, *numbers])), numbers
 
 
 def _length(chooser: Chooser, clock: Clock) -> int | str:

@@ -23,7 +23,7 @@ import polars as pl
 from anabranch.language.builder import Query
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
-from anabranch.testing.among import draw_among
+from anabranch.testing.among import draw_among, draw_best, draw_line
 from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.queries import QueryMaker
 
@@ -168,10 +168,22 @@ def draw_case(chooser: Chooser) -> Case:
     return Case(frames, lateness, queries, clock, lanes)
 
 
+def draw_lined_case(chooser: Chooser) -> Case:
+    """Rows among others alone, of keys that come again and again: what is kept of them is merged."""
+    clock = chooser.choice(CLOCKS)
+    shape = replace(draw_shape(chooser, 7), rows=chooser.integer(80, 140), step=1.0, keys=2)
+    inputs = streams(["one"], clock)
+    queries = {f"line{n}": draw_line(chooser, inputs[0], KEYS) for n in range(3)}
+    queries["best"] = draw_best(chooser, inputs[0], KEYS, clock)
+    return Case({"one": make_frames(shape, clock)}, {"one": 5}, queries, clock)
+
+
 def streams(names: Sequence[str], clock: Clock) -> list[Query]:
     """Streams with the columns of `SCHEMA`, as queries to build on."""
     schema = pl.Schema({**SCHEMA, "time": clock.kind})
     return [Query(Stream(name, schema, Ordered("time", bool(clock.unit)))) for name in names]
 
 
-__all__ = ["Case", "SeededChooser", "Shape", "draw_case", "draw_shape", "make_frames", "streams"]
+__all__ = [
+    "Case", "SeededChooser", "Shape", "draw_case", "draw_lined_case", "draw_shape", "make_frames", "streams",
+]  # fmt: skip

@@ -25,7 +25,7 @@ from anabranch.errors import SettingsError
 from anabranch.language.join import JOINS
 from anabranch.language.node import Node
 from anabranch.settings import PLANS
-from anabranch.testing.cases import Case, draw_case
+from anabranch.testing.cases import Case, draw_case, draw_lined_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser
 from anabranch.testing.disturbances import (
@@ -77,6 +77,8 @@ def read_seeds(text: str) -> range:
 
 MANY_SEEDS = (1 << 32) + 237
 """More than anybody tries: which of them draw a join of several inputs is told by seeds of their own."""
+LINED = 25
+"""One in so many seeds is for what is kept of rows among others, and for merging it."""
 LARGE = 1 << 40
 SMALL = (LARGE, LARGE, 50_000, 3_000, 3_000, 600, 1)
 """Bytes that sites may keep: mostly so few that state is put aside again and again."""
@@ -95,6 +97,9 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     several = SeededChooser(seed + MANY_SEEDS).flag(0.2)
     if several:
         drawn = draw_several_case(chooser)
+    lined = seed % LINED == LINED - 1
+    if lined:
+        several, drawn = False, draw_lined_case(SeededChooser(seed + MANY_SEEDS))
     case = recut(chooser, drawn, chooser.integer(4, 16))
     trial = draw_trial(chooser, case.epochs, sites)
     # Some kinds for each seed: with all of them, none would come often enough in a row
@@ -116,6 +121,8 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
         kinds += chooser.choice([HOLDING, SPILLING, (*HOLDING, *SPILLING)])
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
+    if lined:
+        settings |= {"compaction_fan": 2, "compaction_floor_rows": 50_000}
     if several:
         kinds += REPLANNING
         settings |= {"plans": chooser.choice(PLANS), "replan_effort": chooser.choice([0.0, 1e9])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,11 +12,12 @@ from anabranch.engine import remembering
 from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.ranked import RankedRows
-from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.timeline import NUMBER, TimelineRows
 from anabranch.operators.tree import TreeJoin
 from anabranch.routing.grid import Scattered
 from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
+from anabranch.state.table import StateTable
 from anabranch.testing.bug import Bug, Wrong, nothing
 
 
@@ -75,6 +77,35 @@ def _best_of_part_is_best(right: Wrong) -> Wrong:
     return hasty
 
 
+def _oldest_are_last(right: Wrong) -> Wrong:
+    def confused(self: TimelineRows, rows: pl.DataFrame) -> pl.DataFrame:
+        found: pl.DataFrame = right(self, rows.with_columns(-pl.col(NUMBER)))
+        return found.with_columns(-pl.col(NUMBER))
+
+    return confused
+
+
+def _last_is_enough(right: Wrong) -> Wrong:
+    def sparing(self: TimelineRows, rows: pl.DataFrame) -> pl.DataFrame:
+        found: pl.DataFrame = right(self, rows)
+        return found.unique([LOCATOR, *self.keys], keep="last", maintain_order=True)
+
+    return sparing
+
+
+def _merged_to_one(right: Any) -> Any:
+    """Of the best rows of a group, a merge of segments keeps the first alone."""
+
+    def hasty(self: RankedRows) -> tuple[StateTable, ...]:
+        def first_of(rows: pl.DataFrame) -> pl.DataFrame:
+            found = self._best(rows)
+            return found if self.node.limit is None else found.unique(LOCATOR, maintain_order=True)
+
+        return tuple(replace(table, merge=first_of) for table in right.fget(self))
+
+    return property(hasty)
+
+
 def _nothing_masked(right: Wrong) -> Wrong:
     def careless(*arguments: Any) -> Any:
         written, _ = right(*arguments)
@@ -86,6 +117,12 @@ def _nothing_masked(right: Wrong) -> Wrong:
 STATE_BUGS = (
     Bug("best-rows-forgotten", "of the best rows of a window, each part of the input keeps one alone",
         ((RankedRows, "_best"),), _best_of_part_is_best),
+    Bug("best-rows-merged-to-one", "of the best rows of a window, a merge of segments keeps one alone",
+        ((RankedRows, "tables"),), _merged_to_one),
+    Bug("kept-rows-merged-to-oldest", "of the rows of a group, a merge of segments keeps the first, not the last",
+        ((TimelineRows, "_last_ones"),), _oldest_are_last),
+    Bug("kept-rows-merged-to-one", "of the rows of a group, a merge of segments keeps one, however many are needed",
+        ((TimelineRows, "_last_ones"),), _last_is_enough),
     Bug("kept-rows-forgotten", "the rows of a group begin anew with every epoch",
         ((TimelineRows, "_known"),), nothing(None)),
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
