@@ -42,7 +42,7 @@ class PlainCommand(_PlainHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         whole: list[str] = []
-        for arg, after in zip(args, [*args[1:], ""], strict=True):
+        for arg, after in zip(args, [*args, ""][1:], strict=True):
             whole.append(arg)
             if arg in OPTIONAL and not after.isdecimal():
                 whole.append(OPTIONAL[arg])
