@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.kafka import kafka_lines
+from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 
 
@@ -285,8 +287,9 @@ def _observe(figures: dict[str, Any]) -> Iterator[str]:
 
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
-    "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
-    "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle, "topn": _topn, "observe": _observe,
+    "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
+    "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
+    "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "topn": _topn, "observe": _observe, "kafka": kafka_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
