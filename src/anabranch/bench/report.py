@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 
@@ -279,11 +280,16 @@ def _topn(figures: dict[str, Any]) -> Iterator[str]:
     yield f"equal to DuckDB's: {figures['equal']}"
 
 
+def _observe(figures: dict[str, Any]) -> Iterator[str]:
+    pairs = ", ".join(f"{cost:+.1%}" for cost in figures["by_pairs"])
+    yield f"w1: {figures['cost']:+.1%} by the fastest epochs; run by run {pairs}"
+
+
 LINES = {
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
-    "topn": _topn,
+    "topn": _topn, "observe": _observe, "kafka": kafka_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

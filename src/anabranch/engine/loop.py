@@ -235,10 +235,10 @@ class Loop:
         waiting = self.governor.holding(manifest, ended, flush)
         holdings, last = self.governor.holdings, ended or flush
         spilled, cleaned = holdings.spilling.take_next(manifest, last)
-        scattering = holdings.hot.take_next({*waiting.holds, *spilled})
+        resettling = holdings.resettling({*waiting.holds, *spilled})
         last = last or holdings.spilling.settling
         turns = holdings.shapes.take_next(
-            manifest, maps, waiting.holds, spilled, cleaned, scattering, last
+            manifest, maps, waiting.holds, spilled, cleaned, resettling.scattering, last
         )
         attempt = uuid.uuid4().hex[:8]
         return Orders(
@@ -259,14 +259,14 @@ class Loop:
             results=self.checkpoint.stagings(epoch, attempt),
             pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
             lanes=lanes,
-            grids=self.governor.grids,
+            grids=dict(self.governor.holdings.grids.current),
             hot=self.governor.holdings.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=scattering,
+            resettling=resettling,
             turns=turns,
             sampling=self.governor.planning.due(ended),
             released=waiting.released,

@@ -56,6 +56,8 @@ class SplitReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
@@ -69,6 +71,8 @@ class SubqueryReport(msgspec.Struct):
     rows_received: int = 0
     """Rows that came through an exchange: sub-aggregates, where senders make them."""
     bytes_received: int = 0
+    inputs: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Rows and bytes that came to each input."""
     rows_out: int = 0
     groups: int = 0
     compared: int = 0
@@ -101,6 +105,8 @@ class SiteReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0
