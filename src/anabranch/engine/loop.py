@@ -17,19 +17,20 @@ from typing import Any
 
 from anabranch.control.governor import Governor
 from anabranch.engine.commit import Checkpoint
-from anabranch.engine.lanes import LaneWatch, lanes_reached
+from anabranch.engine.lanes import LaneWatch
+from anabranch.engine.laps import Laps
 from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
-from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.ordering import Ordering
+from anabranch.engine.orders import Orders
 from anabranch.engine.progress import describe_epoch
-from anabranch.engine.reading import lanes_of, limits_of, spread, tasks_of
+from anabranch.engine.reading import limits_of
 from anabranch.engine.report import EpochReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import NOBODY, Idle
-from anabranch.routing.reach import Reach
 from anabranch.sources.base import Offer, ReadContext, Reader, Source
 
 
@@ -53,7 +54,7 @@ class Loop:
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
-        self._standing = StandingOrders(plan, options.root, options.settings)
+        self._ordering = Ordering(plan, options, checkpoint, governor)
         self._lane_watch = LaneWatch(checkpoint.manifest.streams)
         governor.memory.assume(options.settings.memory_share * free_memory())
         self._began = 0.0
@@ -125,7 +126,7 @@ class Loop:
 
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
-        began = time.monotonic()
+        laps = Laps()
         with self.governor.changing:
             alive = self._transport.alive(self.governor.sites)
             if any(alive):
@@ -141,12 +142,12 @@ class Loop:
             if self.options.close_at_end and manifest.spilled:
                 # What is owed comes before the end
                 self.governor.holdings.spilling.settle(manifest)
-                self._epoch({}, began)
+                self._epoch({}, laps)
                 return True
             if self.options.close_at_end and not manifest.ended:
-                self._epoch({}, began, ended=True)
+                self._epoch({}, laps, ended=True)
             elif self.governor.holding(manifest, flush=True).released:
-                self._epoch({}, began, flush=True)
+                self._epoch({}, laps, flush=True)
             return False
         if offers and manifest.ended:
             raise StateError(
@@ -157,12 +158,12 @@ class Loop:
         idle = self.checkpoint.idle(time.time(), waiting)
         fallen = self.checkpoint.idleness_matters(idle)
         if offers or fallen or self.governor.pending(manifest):
-            self._epoch(offers, began, idle=idle)
+            self._epoch(offers, laps, idle=idle)
         else:
             self.message = "Waiting for data to arrive"
             self.stopping.wait(self.options.settings.poll_interval_seconds)
             if self.governor.holdings.spilling.starving(manifest):
-                self._epoch({}, began, idle=idle)
+                self._epoch({}, laps, idle=idle)
         return True
 
     def _tasks(self) -> int:
@@ -181,19 +182,21 @@ class Loop:
         return offers
 
     def _epoch(
-        self, offers: dict[str, Offer], began: float, ended: bool = False,
+        self, offers: dict[str, Offer], laps: Laps, ended: bool = False,
         idle: Idle = NOBODY, flush: bool = False,
     ) -> None:  # fmt: skip
         self.busy = True
         epoch = self.checkpoint.manifest.epoch + 1
         self.message = f"Running epoch {epoch}"
-        polled = time.monotonic()
+        laps.ended("poll")
         step = self.options.faults.on_step
         step("begin", epoch)
         with self.governor.changing:
             # All at once: maps, sites and what waits belong together
-            orders = self._orders(epoch, offers, ended, idle, flush)
+            attempt = uuid.uuid4().hex[:8]
+            orders = self._ordering.orders(offers, self._tasks(), attempt, ended, idle, flush)
             steered = self.governor.record()
+        laps.ended("orders")
         step("before-tasks", epoch)
         try:
             report = self._transport.run(orders)
@@ -204,7 +207,7 @@ class Loop:
         except BaseException:
             self.checkpoint.discard(orders)
             raise
-        ran = time.monotonic()
+        laps.ended("tasks")
         step("before-commit", epoch)
         shown = observed(orders, report)
         with self.governor.changing:
@@ -212,86 +215,32 @@ class Loop:
             combining = frozenset(self.governor.holdings.combining)
             steered = replace(steered, pins=self.governor.pins, combining=combining)
         self.checkpoint.commit(orders, report, offers, steered)
-        committed = time.monotonic()
+        laps.ended("commit")
         step("after-commit", epoch)
         self.checkpoint.publish()
+        laps.ended("publish")
         step("after-publish", epoch)
         for name, offer in offers.items():
             self._readers[name].committed(offer.offset)
         self.checkpoint.clear()
+        laps.ended("clear")
         with self.governor.changing:
             self.governor.allot(self.checkpoint.manifest)
             self.governor.adapt(shown, self.checkpoint.manifest)
             adaptation = self.governor.describe(self.checkpoint.manifest)
-        times = (self._began, began, polled, ran, committed, time.monotonic())
-        self._tell(orders, report, offers, times, adaptation)
-        self._began = began
+        laps.ended("adapt")
+        self._tell(orders, report, offers, laps, adaptation)
+        self._began = laps.began
         self.busy = False
-
-    def _orders(
-        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool
-    ) -> Orders:
-        options, manifest = self.options, self.checkpoint.manifest
-        pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
-        streams, maps = self.plan.streams, self.governor.maps
-        lanes = lanes_of(streams, manifest.streams, maps, pieces)
-        self.governor.begin(manifest)
-        waiting = self.governor.holding(manifest, ended, flush)
-        spilled, cleaned = self.governor.holdings.spilling.take_next(manifest, ended or flush)
-        attempt = uuid.uuid4().hex[:8]
-        return Orders(
-            standing=self._standing,
-            epoch=epoch,
-            attempt=attempt,
-            sites=self.governor.sites,
-            maps=self.governor.maps,
-            shelves={name: record.shelf for name, record in manifest.subqueries.items()},
-            combine=frozenset(self.governor.holdings.combining),
-            newest={name: record.newest for name, record in manifest.streams.items()},
-            lane_times=lanes_reached(manifest.streams, offers),
-            watermarks=manifest.watermarks,
-            idle=idle,
-            ended=ended,
-            settling=self.governor.holdings.spilling.settling,
-            streams={
-                name: StreamOrders(
-                    options.on_bad[name],
-                    options.on_late[name],
-                    options.dead_letter,
-                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
-                )
-                for name in self.plan.streams
-            },
-            results=self.checkpoint.stagings(epoch, attempt),
-            pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
-            lanes=lanes,
-            grids=self.governor.grids,
-            hot=self.governor.holdings.hot.condensed(epoch),
-            scattered={
-                name: tuple(record.scattered)
-                for name, record in manifest.exchanges.items()
-                if record.scattered
-            },
-            scattering=self.governor.holdings.hot.take_next({*waiting.holds, *spilled}),
-            released=waiting.released,
-            held=waiting.held,
-            reach={
-                name: Reach(reached.watermark, waiting.holds.get(name, ()), spilled.get(name, ()))
-                for name, reached in manifest.reach.items()
-            },
-            cleaned=cleaned,
-            fetch=self.governor.fetches(manifest),
-            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
-        )
 
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
-        times: tuple[float, ...], adaptation: dict[str, Any],
+        laps: Laps, adaptation: dict[str, Any],
     ) -> None:  # fmt: skip
         manifest = self.checkpoint.manifest
         told = describe_epoch(
-            manifest.run_id, self._run_id, self.options.name, orders, manifest, report, offers, times,
-            self.checkpoint.sinks, adaptation, self._transport.placement,
+            manifest.run_id, self._run_id, self.options.name, orders, manifest, report, offers,
+            self._began, laps, self.checkpoint.sinks, adaptation, self._transport.placement,
         )  # fmt: skip
         told["customMetrics"]["warnings"] += self.checkpoint.warnings
         self.checkpoint.warnings = []

@@ -9,24 +9,21 @@ Spark falls back to any executor when the named one is gone.
 
 from __future__ import annotations
 
-import functools
-import gc
-import pickle
 import re
-import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import shutil
+import tempfile
+from dataclasses import replace
 from typing import Any
 
 from pyspark import Broadcast, SparkContext, cloudpickle
-from pyspark.serializers import pack_long
 
+from anabranch.engine.laps import Laps
 from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.placement import bind
 from anabranch.engine.rdds import Rdds
 from anabranch.engine.report import EpochReport
-from anabranch.engine.telling import Listener, Teller
+from anabranch.engine.spark_tasks import UNTOLD, Portable, SiteTask, SplitTask, TaskWords
+from anabranch.engine.telling import Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
@@ -74,26 +71,40 @@ class SparkTransport:
         return self._splits
 
     def run(self, orders: Orders) -> EpochReport:
-        began = time.perf_counter()
-        report = self._run(orders)
-        report.seconds = time.perf_counter() - began
+        laps = Laps()
+        report = self._run(orders, laps)
+        laps.ended("collect")
+        report.seconds, report.steps = laps.total, laps.seconds
         return report
 
-    def _run(self, orders: Orders) -> EpochReport:
+    def _run(self, orders: Orders, laps: Laps) -> EpochReport:
         fewer, news = self._teller.tell(orders)
-        told = _Told(
+        told = TaskWords(
             self._stand(orders.standing),
             self._begin(),
-            self._tell(cloudpickle.dumps((replace(fewer, standing=_UNTOLD), news))),
+            self._tell(cloudpickle.dumps((replace(fewer, standing=UNTOLD), news))),
         )
+        handover = self._handover()
         try:
             self._context.setJobDescription(f"Anabranch: epoch {orders.epoch}")
-            return self._job(orders, told)
+            laps.ended("tell")
+            return self._job(orders, told, handover, laps)
         except Exception as error:
             raise _explained(error) from error
         finally:
             if isinstance(told.epoch, Broadcast):
                 told.epoch.destroy()
+            if handover:
+                shutil.rmtree(handover, ignore_errors=True)
+
+    def _handover(self) -> str:
+        """A folder for the frames of an epoch, where all tasks run on this machine: Spark passes on notes.
+
+        In Spark's own folder for such files: a shuffle would leave the same bytes there.
+        """
+        return (
+            tempfile.mkdtemp(prefix="parcels-", dir=self._context._temp_dir) if self._local else ""
+        )
 
     def _ready(self) -> Rdds:
         """What makes RDDs, once it is known that the executors can run tasks."""
@@ -102,7 +113,7 @@ class SparkTransport:
             self._rdds = Rdds(self._context)
         return self._rdds
 
-    def _job(self, orders: Orders, told: _Told) -> EpochReport:
+    def _job(self, orders: Orders, told: TaskWords, handover: str, laps: Laps) -> EpochReport:
         rdds, senders, levels = self._ready(), len(orders.pieces), orders.plan.levels
         self.placement = self._place(orders.sites)
         executors = [self.placement[site] for site in range(orders.sites) if self.placement]
@@ -112,15 +123,16 @@ class SparkTransport:
             begun = rdds.pinned(wanted).rdd()
         else:
             begun = rdds.empty(senders)
-        parcels = rdds.tasks(begun, _SplitTask(told, levels > 0), False, told.broadcasts())
+        parcels = rdds.tasks(begun, SplitTask(told, levels > 0, handover), False, told.broadcasts())
         if levels == 0:
             return gather_splits(rdds.collect(parcels))
         for level in range(1, levels + 1):
             arrived = rdds.shuffled(parcels, orders.sites)
             partitions = rdds.zipped(arrived, executors, senders) if executors else arrived.rdd()
-            task = _SiteTask(told, level, level < levels)
+            task = SiteTask(told, level, level < levels, handover)
             parcels = rdds.tasks(partitions, task, bool(executors), told.broadcasts())
             senders = orders.sites
+        laps.ended("build")
         return gather_sites(rdds.collect(parcels))
 
     def _tell(self, words: bytes) -> bytes | Broadcast[bytes]:
@@ -131,7 +143,7 @@ class SparkTransport:
         """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
         if self._standing is None or self._standing[0] is not standing:
             self.close()
-            self._standing = standing, self._context.broadcast(_Portable(standing))
+            self._standing = standing, self._context.broadcast(Portable(standing))
         return self._standing[1]
 
     def _begin(self) -> Broadcast[Any]:
@@ -188,94 +200,6 @@ class SparkTransport:
             if told is not None:
                 told[1].destroy()
         self._standing = self._beginning = None
-
-
-class _Portable:
-    """What stands for a run, for a broadcast; unpickled it is the standing orders themselves.
-
-    A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
-    """
-
-    def __init__(self, standing: StandingOrders) -> None:
-        self._standing = standing
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (cloudpickle.dumps(self._standing),)
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What a task is told: once for the run, now and then, and for the epoch."""
-
-    run: Broadcast[Any]
-    beginning: Broadcast[bytes]
-    epoch: bytes | Broadcast[bytes]
-
-    def broadcasts(self) -> list[Broadcast[Any]]:
-        return [one for one in (self.run, self.beginning, self.epoch) if isinstance(one, Broadcast)]
-
-    def orders(self) -> Orders:
-        words = self.epoch if isinstance(self.epoch, bytes) else self.epoch.value
-        orders, news = pickle.loads(words)
-        heard = _listener().hear(orders, news, lambda: self.beginning.value)
-        return replace(heard, standing=self.run.value)
-
-
-@functools.cache
-def _listener() -> Listener:
-    """What this worker has heard."""
-    return Listener()
-
-
-_UNTOLD: Any = None
-"""In place of what has been told before."""
-
-
-@functools.cache
-def _prepare_worker() -> None:
-    """Once per Python worker: freezes the objects of the libraries.
-
-    Spark runs a full garbage collection after every task; without them it takes no time instead of
-    some 40 ms.
-    """
-    gc.collect()
-    gc.freeze()
-
-
-@dataclass(frozen=True)
-class _SplitTask:
-    told: _Told
-    shuffled: bool
-
-    def __call__(self, task: int, nothing: Iterable[Any]) -> Iterator[bytes]:
-        _prepare_worker()
-        from anabranch.engine.split import run_split
-
-        # A worker whose input was not read to its end is not used again
-        deque(nothing, maxlen=0)
-        return _addressed(run_split(self.told.orders(), task), self.shuffled)
-
-
-@dataclass(frozen=True)
-class _SiteTask:
-    told: _Told
-    level: int
-    shuffled: bool
-
-    def __call__(self, site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
-        _prepare_worker()
-        from anabranch.engine.site import run_site
-
-        parcels = (part[1] if isinstance(part, tuple) else part for part in arrived)
-        return _addressed(run_site(self.told.orders(), self.level, site, parcels), self.shuffled)
-
-
-def _addressed(parcels: Iterator[bytes], shuffled: bool) -> Iterator[bytes]:
-    """Each parcel behind the number of its site, as Spark's pairwise shuffle wants it."""
-    for site, parcel in enumerate(parcels):
-        if shuffled:
-            yield pack_long(site)
-        yield parcel
 
 
 def _explained(error: Exception) -> Exception:

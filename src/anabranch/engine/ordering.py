@@ -1,0 +1,85 @@
+"""What the tasks of an epoch are told: made of the last manifest, the governor's decisions and the offers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from anabranch.control.governor import Governor
+from anabranch.engine.commit import Checkpoint
+from anabranch.engine.lanes import lanes_reached
+from anabranch.engine.options import RunOptions
+from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.reading import lanes_of, spread, tasks_of
+from anabranch.plan.plan import Plan
+from anabranch.routing.lane_times import Idle
+from anabranch.routing.reach import Reach
+from anabranch.sources.base import Offer
+
+
+class Ordering:
+    """Makes the orders of a run, one epoch after another."""
+
+    def __init__(
+        self, plan: Plan, options: RunOptions, checkpoint: Checkpoint, governor: Governor
+    ) -> None:
+        self._plan, self._options = plan, options
+        self._checkpoint, self._governor = checkpoint, governor
+        self._standing = StandingOrders(plan, options.root, options.settings)
+
+    def orders(
+        self, offers: Mapping[str, Offer], tasks: int, attempt: str, ended: bool, idle: Idle, flush: bool
+    ) -> Orders:  # fmt: skip
+        """The orders of the next epoch; the governor is told that it begins."""
+        options, manifest, governor = self._options, self._checkpoint.manifest, self._governor
+        epoch = manifest.epoch + 1
+        pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
+        streams, maps = self._plan.streams, governor.maps
+        lanes = lanes_of(streams, manifest.streams, maps, pieces)
+        governor.begin(manifest)
+        waiting = governor.holding(manifest, ended, flush)
+        spilled, cleaned = governor.holdings.spilling.take_next(manifest, ended or flush)
+        return Orders(
+            standing=self._standing,
+            epoch=epoch,
+            attempt=attempt,
+            sites=governor.sites,
+            maps=governor.maps,
+            shelves={name: record.shelf for name, record in manifest.subqueries.items()},
+            combine=frozenset(governor.holdings.combining),
+            newest={name: record.newest for name, record in manifest.streams.items()},
+            lane_times=lanes_reached(manifest.streams, offers),
+            watermarks=manifest.watermarks,
+            idle=idle,
+            ended=ended,
+            settling=governor.holdings.spilling.settling,
+            streams={
+                name: StreamOrders(
+                    options.on_bad[name],
+                    options.on_late[name],
+                    options.dead_letter,
+                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
+                )
+                for name in self._plan.streams
+            },
+            results=self._checkpoint.stagings(epoch, attempt),
+            pieces=spread(pieces, tasks, tasks_of(streams, maps, lanes)),
+            lanes=lanes,
+            grids=governor.grids,
+            hot=governor.holdings.hot.condensed(epoch),
+            scattered={
+                name: tuple(record.scattered)
+                for name, record in manifest.exchanges.items()
+                if record.scattered
+            },
+            scattering=governor.holdings.hot.take_next({*waiting.holds, *spilled}),
+            released=waiting.released,
+            held=waiting.held,
+            reach={
+                name: Reach(reached.watermark, waiting.holds.get(name, ()), spilled.get(name, ()))
+                for name, reached in manifest.reach.items()
+            },
+            cleaned=cleaned,
+            fetch=governor.fetches(manifest),
+            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
+        )
