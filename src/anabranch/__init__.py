@@ -1,29 +1,37 @@
-"""Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned."""
+"""Anabranch: continuous queries on Spark, columnar, exactly-once, partitioned.
 
-from anabranch.errors import AnabranchError
-from anabranch.language.aggregate import (
-    UserAggregate,
-    approx_distinct,
-    approx_quantile,
-    avg,
-    bit_and,
-    bit_or,
-    bit_xor,
-    count,
-    count_distinct,
-    first,
-    last,
-    max_,
-    min_,
-    stddev,
-    sum_,
-    var,
-)
-from anabranch.language.builder import Query
-from anabranch.language.expression import call, col, lit, when
-from anabranch.language.window_key import count_window, hop, session_window, tumble
-from anabranch.session import Session
-from anabranch.settings import Settings
+A name is loaded when it is first asked for: neither the command line nor the workers of a cluster wait for
+what they do not need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anabranch.errors import AnabranchError
+    from anabranch.language.aggregate import (
+        UserAggregate,
+        approx_distinct,
+        approx_quantile,
+        avg,
+        bit_and,
+        bit_or,
+        bit_xor,
+        count,
+        count_distinct,
+        first,
+        last,
+        max_,
+        min_,
+        stddev,
+        sum_,
+        var,
+    )
+    from anabranch.language.builder import Query
+    from anabranch.language.expression import call, col, lit, when
+    from anabranch.language.window_key import count_window, hop, session_window, tumble
+    from anabranch.session import Session
+    from anabranch.settings import Settings
 
 __version__ = "0.1.0"
 
@@ -33,3 +41,25 @@ __all__ = [
     "count_distinct", "count_window", "first", "hop", "last", "lit", "max_", "min_", "session_window",
     "stddev", "sum_", "tumble", "var", "when",
 ]  # fmt: skip
+
+_ELSEWHERE = {
+    "errors": ("AnabranchError",), "language.builder": ("Query",), "session": ("Session",),
+    "settings": ("Settings",), "language.expression": ("call", "col", "lit", "when"),
+    "language.window_key": ("count_window", "hop", "session_window", "tumble"),
+}  # fmt: skip
+"""Where names are defined; all others are aggregates."""
+_MODULES = dict.fromkeys(__all__, "language.aggregate") | {
+    name: module for module, names in _ELSEWHERE.items() for name in names
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'anabranch' has no attribute '{name}'")
+    value = getattr(import_module(f"anabranch.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

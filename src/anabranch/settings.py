@@ -57,6 +57,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_rows_per_epoch: int = 10_000_000
     # Tasks that read the input of an epoch; 0: as many as Spark runs at once.
     split_tasks: int = 0
+    # Read, filter and pack the input of the next epoch while the sites work on this one. What is prepared in
+    # vain, because something was decided in between, is prepared anew.
+    overlap: bool = True
     # How often to look for new input when there was none.
     poll_interval_seconds: float = 0.2
     # A stream without rows for this long no longer holds the watermark; None: it always does.

@@ -12,8 +12,8 @@ ORDER = (
     "evolving", "registry", "session",
 )  # fmt: skip
 SPARK = (
-    "engine/spark.py", "engine/spark_tasks.py", "engine/rdds.py", "engine/local.py", "engine/workers.py",
-    "sources/spark.py", "sinks/spark.py",
+    "engine/spark.py", "engine/spark_splits.py", "engine/spark_tasks.py", "engine/rdds.py", "engine/local.py",
+    "engine/workers.py", "sources/spark.py", "sinks/spark.py",
     "registry.py",
     "session.py",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.bench.result import Result
+from anabranch.bench.speed_report import SPEED_LINES
 
 
 def show(result: Result, console: Console) -> None:
@@ -266,6 +267,7 @@ def _idle(figures: dict[str, Any]) -> Iterator[str]:
 
 
 LINES = {
+    **SPEED_LINES,
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
     "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from anabranch.bench.jobs import Answer, EpochTime, Reference, checkpoint_of, results_of, steady
+from anabranch.engine.local import DEFAULTS, JAVA_OPTIONS
 
 PACKAGE = "org.apache.spark.sql.execution.streaming.state"
 STORES = {
@@ -24,8 +25,13 @@ STORES = {
 def reference_spark(job: Reference) -> SparkSession:
     """A plain Spark session with the job's state store and shuffle partitions."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    options: dict[str, str | float | int | bool | None] = {
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.serializer": DEFAULTS["spark.serializer"],
+    }
     spark = (
         SparkSession.builder.master(f"local[{job.cores}]")
+        .config(map=options if job.tuned else {})
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", job.memory)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 from typing import Any
@@ -23,15 +22,16 @@ from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
 from anabranch.engine.ordering import Ordering
 from anabranch.engine.orders import Orders
+from anabranch.engine.preparing import Ahead, Attempt, foretold
 from anabranch.engine.progress import describe_epoch
 from anabranch.engine.reading import limits_of
-from anabranch.engine.report import EpochReport
+from anabranch.engine.report import EpochReport, SplitReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import NOBODY, Idle
-from anabranch.sources.base import Offer, ReadContext, Reader, Source
+from anabranch.sources.base import EpochLimits, LooksAhead, Offer, ReadContext, Reader, Source
 
 
 class Loop:
@@ -57,6 +57,8 @@ class Loop:
         self._ordering = Ordering(plan, options, checkpoint, governor)
         self._lane_watch = LaneWatch(checkpoint.manifest.streams)
         governor.memory.assume(options.settings.memory_share * free_memory())
+        self._foreseen: Attempt | None = None
+        """The attempt at the next epoch that its splits are prepared for."""
         self._began = 0.0
 
     def open(self) -> None:
@@ -89,7 +91,7 @@ class Loop:
         steps: list[tuple[str, Callable[[], None]]] = [
             (f"Stream '{name}'", reader.stop) for name, reader in self._readers.items()
         ]
-        steps += [("The transport", self._transport.close)]
+        steps += [("The transport", self._transport.close), ("What was prepared", self._withdraw)]
         steps += [(f"The checkpoint '{self.options.root}'", self.checkpoint.close)]
         for what, release in steps:
             try:
@@ -100,6 +102,11 @@ class Loop:
         if self.options.temporary:
             shutil.rmtree(self.options.checkpoint, ignore_errors=True)
         return failure
+
+    def _withdraw(self) -> None:
+        if self._foreseen is not None:
+            self.checkpoint.withdraw(self.checkpoint.manifest.epoch + 1, self._foreseen.name)
+            self._foreseen = None
 
     def run(self) -> None:
         """Epoch after epoch, until there is nothing more to do or it is told to stop."""
@@ -169,9 +176,12 @@ class Loop:
     def _tasks(self) -> int:
         return self.options.settings.split_tasks or self._transport.parallelism()
 
-    def _poll(self) -> dict[str, Offer]:
+    def _limits(self) -> EpochLimits:
         room = float(self.governor.memory.limit.sum())
-        limits = limits_of(self.options.settings, room, len(self._readers), self._tasks())
+        return limits_of(self.options.settings, room, len(self._readers), self._tasks())
+
+    def _poll(self) -> dict[str, Offer]:
+        limits = self._limits()
         ordinal = self.checkpoint.manifest.ordinal
         offers: dict[str, Offer] = {}
         for name, reader in self._readers.items():
@@ -193,13 +203,12 @@ class Loop:
         step("begin", epoch)
         with self.governor.changing:
             # All at once: maps, sites and what waits belong together
-            attempt = uuid.uuid4().hex[:8]
-            orders = self._ordering.orders(offers, self._tasks(), attempt, ended, idle, flush)
+            orders = self._orders(offers, ended, idle, flush)
             steered = self.governor.record()
         laps.ended("orders")
         step("before-tasks", epoch)
         try:
-            report = self._transport.run(orders)
+            report = self._transport.run(orders, self._looking_ahead(orders, offers))
             fault = report.fault()
             if fault:
                 raise STAGES.get(fault.kind, RunError)(fault.message)
@@ -232,6 +241,45 @@ class Loop:
         self._tell(orders, report, offers, laps, adaptation)
         self._began = laps.began
         self.busy = False
+
+    def _orders(self, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool) -> Orders:
+        """The orders of the next epoch; if they came as foretold, those that its splits are prepared for."""
+        epoch, foreseen = self.checkpoint.manifest.epoch + 1, self._foreseen
+        attempt = foreseen or self._ordering.attempt(epoch)
+        orders = self._ordering.orders(offers, self._tasks(), attempt, ended, idle, flush)
+        self._foreseen = None
+        if foreseen is None or self._transport.has_prepared(orders):
+            return orders
+        self.checkpoint.withdraw(epoch, foreseen.name)
+        other = self._ordering.attempt(epoch)
+        return replace(orders, attempt=other.name, streams=other.streams, results=other.results)
+
+    def _looking_ahead(self, orders: Orders, offers: Mapping[str, Offer]) -> Ahead | None:
+        """Tells the splits of the next epoch what to prepare; None where nothing is to be prepared."""
+        readers = {
+            name: reader for name, reader in self._readers.items() if isinstance(reader, LooksAhead)
+        }
+        if not self.options.settings.overlap or orders.ended or len(readers) < len(self._readers):
+            return None
+
+        def ahead(splits: Sequence[SplitReport]) -> Orders | None:
+            unsteady = orders.holds or self.governor.moving or any(split.fault for split in splits)
+            if unsteady or self.stopping.is_set():
+                return None
+            ordinal = max([orders_ordinal, *(offer.next_ordinal for offer in offers.values())])
+            following: dict[str, Offer] = {}
+            for name, reader in readers.items():
+                offer = reader.look_ahead(self._limits(), ordinal, offers.get(name))
+                if offer is not None:
+                    following[name] = offer
+                    ordinal = offer.next_ordinal
+            if not following:
+                return None
+            self._foreseen = self._ordering.attempt(orders.epoch + 1)
+            return foretold(orders, splits, following, self._tasks(), self._foreseen)
+
+        orders_ordinal = self.checkpoint.manifest.ordinal
+        return ahead
 
     def _tell(
         self, orders: Orders, report: EpochReport, offers: dict[str, Offer],

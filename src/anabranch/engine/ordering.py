@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Mapping
 
 from anabranch.control.governor import Governor
@@ -10,6 +11,7 @@ from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import lanes_reached
 from anabranch.engine.options import RunOptions
 from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.preparing import Attempt
 from anabranch.engine.reading import lanes_of, spread, tasks_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import Idle
@@ -27,22 +29,38 @@ class Ordering:
         self._checkpoint, self._governor = checkpoint, governor
         self._standing = StandingOrders(plan, options.root, options.settings)
 
+    def attempt(self, epoch: int) -> Attempt:
+        """A new try of an epoch."""
+        options, name = self._options, uuid.uuid4().hex[:8]
+        streams = {
+            stream: StreamOrders(
+                options.on_bad[stream],
+                options.on_late[stream],
+                options.dead_letter,
+                options.ahead[stream].latest(time.time()) if stream in options.ahead else None,
+            )
+            for stream in self._plan.streams
+        }
+        return Attempt(name, streams, self._checkpoint.stagings(epoch, name))
+
     def orders(
-        self, offers: Mapping[str, Offer], tasks: int, attempt: str, ended: bool, idle: Idle, flush: bool
+        self, offers: Mapping[str, Offer], tasks: int, attempt: Attempt, ended: bool, idle: Idle,
+        flush: bool,
     ) -> Orders:  # fmt: skip
         """The orders of the next epoch; the governor is told that it begins."""
         options, manifest, governor = self._options, self._checkpoint.manifest, self._governor
         epoch = manifest.epoch + 1
         pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
         streams, maps = self._plan.streams, governor.maps
-        lanes = lanes_of(streams, manifest.streams, maps, pieces)
+        known = {name: record.lanes for name, record in manifest.streams.items()}
+        lanes = lanes_of(streams, known, maps, pieces)
         governor.begin(manifest)
         waiting = governor.holding(manifest, ended, flush)
         spilled, cleaned = governor.holdings.spilling.take_next(manifest, ended or flush)
         return Orders(
             standing=self._standing,
             epoch=epoch,
-            attempt=attempt,
+            attempt=attempt.name,
             sites=governor.sites,
             maps=governor.maps,
             shelves={name: record.shelf for name, record in manifest.subqueries.items()},
@@ -53,16 +71,8 @@ class Ordering:
             idle=idle,
             ended=ended,
             settling=governor.holdings.spilling.settling,
-            streams={
-                name: StreamOrders(
-                    options.on_bad[name],
-                    options.on_late[name],
-                    options.dead_letter,
-                    options.ahead[name].latest(time.time()) if name in options.ahead else None,
-                )
-                for name in self._plan.streams
-            },
-            results=self._checkpoint.stagings(epoch, attempt),
+            streams=attempt.streams,
+            results=attempt.results,
             pieces=spread(pieces, tasks, tasks_of(streams, maps, lanes)),
             lanes=lanes,
             grids=governor.grids,
@@ -81,5 +91,5 @@ class Ordering:
             },
             cleaned=cleaned,
             fetch=governor.fetches(manifest),
-            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
+            faults=options.faults.of_sites(epoch, attempt.name, options.checkpoint),
         )

@@ -10,11 +10,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyspark import Broadcast, cloudpickle
+import msgspec
+from pyspark import Accumulator, Broadcast, cloudpickle
 from pyspark.serializers import pack_long
 
 from anabranch.engine.orders import Orders, StandingOrders
+from anabranch.engine.preparing import as_splits_see
+from anabranch.engine.report import SplitReport, Word
 from anabranch.engine.telling import Listener
+from anabranch.routing.frame import unpack
 
 
 class Portable:
@@ -40,6 +44,11 @@ class TaskWords:
 
     def broadcasts(self) -> list[Broadcast[Any]]:
         return [one for one in (self.run, self.beginning, self.epoch) if isinstance(one, Broadcast)]
+
+    def close(self) -> None:
+        """Lets go of what was told for the epoch."""
+        if isinstance(self.epoch, Broadcast):
+            self.epoch.destroy()
 
     def orders(self) -> Orders:
         words = self.epoch if isinstance(self.epoch, bytes) else self.epoch.value
@@ -74,6 +83,8 @@ class SplitTask:
     told: TaskWords
     shuffled: bool
     handover: str
+    reports: Accumulator[dict[str, bytes]] | None
+    """Where the driver hears what a split has read before the sites tell it."""
 
     def __call__(self, task: int, nothing: Iterable[Any]) -> Iterator[bytes]:
         _prepare_worker()
@@ -81,7 +92,21 @@ class SplitTask:
 
         # A worker whose input was not read to its end is not used again
         deque(nothing, maxlen=0)
-        return _addressed(run_split(self.told.orders(), task, self.handover), self.shuffled)
+        orders = as_splits_see(self.told.orders())
+        parcels = run_split(orders, task, self.handover)
+        if self.reports is not None:
+            parcels = self._reported(orders.attempt, task, parcels)
+        return _addressed(parcels, self.shuffled)
+
+    def _reported(self, attempt: str, task: int, parcels: Iterator[bytes]) -> Iterator[bytes]:
+        """The parcels; what the first one says of what was read is told to the driver, too."""
+        for number, parcel in enumerate(parcels):
+            if number == 0:
+                assert self.reports is not None
+                (report,) = msgspec.convert(unpack(parcel)[0], Word).splits
+                brief = SplitReport(streams=report.streams, fault=report.fault)
+                self.reports.add({f"{attempt}-{task}": msgspec.msgpack.encode(brief)})
+            yield parcel
 
 
 @dataclass(frozen=True)
