@@ -61,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # vain, because something was decided in between, is prepared anew.
     overlap: bool = True
     # How often to look for new input when there was none.
-    poll_interval_seconds: float = 0.2
+    poll_interval_seconds: float = 0.05
     # A stream without rows for this long no longer holds the watermark; None: it always does.
     idle_after_seconds: float | None = None
     # "subquery": operators that one partitioning set suits run together on its partitions. "query": rows

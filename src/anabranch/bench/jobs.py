@@ -39,6 +39,8 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     """Read through `spark.readStream.parquet` instead of by our own tasks."""
     cores: int = 2
     overlap: bool = True
+    arriving: bool = False
+    """Files come one by one while the query runs, each when the results of the one before are there."""
 
     def __str__(self) -> str:
         how = " through a DataFrame" if self.dataframe else ""
@@ -59,6 +61,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
     partitions: int = 2
     memory: str = "8g"
     cores: int = 2
+    arriving: bool = False
     tuned: bool = False
     """With the options of the JVM and the serialiser that our own Spark has."""
 
@@ -95,6 +98,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     steady_seconds: float
     """Without the first epoch: what the rate is made of."""
     java: str = ""
+    appeared_ms: list[float] = []
+    """From the arrival of a file until its results are visible."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 
 from anabranch import Session, col, count, sum_
+from anabranch.bench.arriving import arrivals, epochs_seen
 from anabranch.bench.jobs import Answer, EpochTime, Ours, checkpoint_of, results_of, steady
 from anabranch.bench.join_oracle import join_text
 from anabranch.engine.run import Run
@@ -33,6 +35,8 @@ def run_ours(job: Ours) -> Answer:
         },
     )
     try:
+        if job.arriving:
+            return _from_arriving(session, job)
         return _from_dataframe(session, job) if job.dataframe else _from_path(session, job)
     finally:
         session.stop()
@@ -51,6 +55,28 @@ def _from_path(session: Session, job: Ours) -> Answer:
     epochs = _epochs(run.recent_progress)
     rows, steady_seconds = steady(epochs)
     return Answer(epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds)
+
+
+def _from_arriving(session: Session, job: Ours) -> Answer:
+    """Files that come one by one into a folder that is watched."""
+    files, folder = sorted(Path(job.data).glob("*.parquet")), Path(job.scratch) / "arriving"
+    folder.mkdir()
+    schema = pl.Schema(pl.read_parquet_schema(files[0]))
+    session.stream(STREAM, path=folder, format="parquet", schema=schema, ordered="time")
+    began = time.monotonic()
+    run = start_ours(session, job, "continuous")
+    results = results_of(job)
+    times = arrivals(
+        files, folder, lambda: epochs_seen(results), lambda: run.await_termination(0.0)
+    )
+    seconds = time.monotonic() - began
+    run.stop()
+    epochs = _epochs(run.recent_progress)
+    rows, steady_seconds = steady(epochs)
+    return Answer(
+        epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds,
+        appeared_ms=times,
+    )  # fmt: skip
 
 
 def _from_dataframe(session: Session, job: Ours) -> Answer:

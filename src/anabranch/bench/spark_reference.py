@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anabranch.bench.arriving import arrivals, files_seen
 from anabranch.bench.jobs import Answer, EpochTime, Reference, checkpoint_of, results_of, steady
 from anabranch.engine.local import DEFAULTS, JAVA_OPTIONS
 
@@ -53,14 +55,22 @@ def run_reference(job: Reference) -> Answer:
     spark = reference_spark(job)
     results = _joined(spark, job) if job.streams else _flows(spark, job)
     began = time.monotonic()
-    query = (
+    writer = (
         results.writeStream.format("parquet")
         .outputMode("append")
         .option("checkpointLocation", str(checkpoint_of(job)))
-        .trigger(availableNow=True)
-        .start(str(results_of(job)))
     )
-    query.awaitTermination()
+    appeared: list[float] = []
+    if job.arriving:
+        query = writer.start(str(results_of(job)))
+        appeared = arrivals(
+            sorted(Path(job.data).glob("*.parquet")), Path(job.scratch) / "arriving",
+            lambda: files_seen(results_of(job)), lambda: not query.isActive,
+        )  # fmt: skip
+        query.stop()
+    else:
+        query = writer.trigger(availableNow=True).start(str(results_of(job)))
+        query.awaitTermination()
     seconds = time.monotonic() - began
     epochs = [
         EpochTime(
@@ -74,15 +84,22 @@ def run_reference(job: Reference) -> Answer:
     spark.stop()
     rows, steady_seconds = steady(epochs)
     return Answer(
-        epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds, java=java
+        epochs=epochs,
+        seconds=seconds,
+        steady_rows=rows,
+        steady_seconds=steady_seconds,
+        java=java,
+        appeared_ms=appeared,
     )
 
 
 def _files(spark: SparkSession, job: Reference, folder: str) -> DataFrame:
+    watched = Path(job.scratch) / "arriving" if job.arriving else Path(folder)
+    watched.mkdir(exist_ok=True)
     return (
         spark.readStream.schema(spark.read.parquet(folder).schema)
         .option("maxFilesPerTrigger", job.files)
-        .parquet(folder)
+        .parquet(str(watched))
     )
 
 
