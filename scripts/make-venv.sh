@@ -48,7 +48,7 @@ if ! suits "$venv/bin/python"; then
 fi
 
 say "Installing into $venv; the first time this takes a minute or more (PySpark is 400 MB)."
-install=("$venv/bin/python" -m pip install --disable-pip-version-check -e ".[dev,s3]" -c constraints.txt)
+install=("$venv/bin/python" -m pip install --disable-pip-version-check -e ".[dev,all]" -c constraints.txt)
 if ! "${install[@]}" -qq; then
     say "error: the install failed. To see every step of it: ${install[*]}"
     exit 1

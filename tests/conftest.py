@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from postgres_server import Server
     from s3_server import Bucket
 
 # Spark and its workers, also those of child processes, listen on loopback only
@@ -34,12 +35,14 @@ settings.load_profile("fixed")
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps tests that share a Spark session, or an S3 server, in one of the processes that tests run in."""
+    """Keeps tests that share a Spark session, or a server, in one of the processes that tests run in."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             shared = [name for name in ("spark", "store") if nodeid.startswith(f"tests/{name}/")]
+            if "postgres" in nodeid:
+                shared.append("postgres")
             return shared[0] if shared else nodeid
 
     return Together(config, log)
@@ -82,3 +85,12 @@ def s3_root(s3_bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     root = s3_bucket.folder / tmp_path.name
     root.mkdir()
     return root
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A PostgreSQL server that the tests of this process share."""
+    from postgres_server import serving
+
+    with serving() as server:
+        yield server

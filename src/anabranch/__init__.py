@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anabranch.accelerating import accelerate
     from anabranch.errors import AnabranchError
     from anabranch.language.aggregate import (
         UserAggregate,
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
     )
     from anabranch.language.builder import Query
     from anabranch.language.expression import call, col, lit, when
+    from anabranch.language.over import (
+        dense_rank,
+        desc,
+        first_value,
+        lag,
+        last_value,
+        lead,
+        nth_value,
+        over_frame,
+        rank,
+        row_number,
+    )
     from anabranch.language.window_key import count_window, hop, session_window, tumble
     from anabranch.session import Session
     from anabranch.settings import Settings
@@ -36,16 +49,20 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "approx_distinct",
+    "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "accelerate", "approx_distinct",
     "approx_quantile", "avg", "bit_and", "bit_or", "bit_xor", "call", "col", "count",
-    "count_distinct", "count_window", "first", "hop", "last", "lit", "max_", "min_", "session_window",
-    "stddev", "sum_", "tumble", "var", "when",
+    "count_distinct", "count_window", "dense_rank", "desc", "first", "first_value", "hop", "lag", "last",
+    "last_value", "lead", "lit", "max_", "min_", "nth_value", "over_frame", "rank", "row_number",
+    "session_window", "stddev", "sum_", "tumble", "var", "when",
 ]  # fmt: skip
 
 _ELSEWHERE = {
+    "accelerating": ("accelerate",),
     "errors": ("AnabranchError",), "language.builder": ("Query",), "session": ("Session",),
     "settings": ("Settings",), "language.expression": ("call", "col", "lit", "when"),
     "language.window_key": ("count_window", "hop", "session_window", "tumble"),
+    "language.over": ("dense_rank", "desc", "first_value", "lag", "last_value", "lead", "nth_value",
+                      "over_frame", "rank", "row_number"),
 }  # fmt: skip
 """Where names are defined; all others are aggregates."""
 _MODULES = dict.fromkeys(__all__, "language.aggregate") | {

@@ -7,10 +7,9 @@ purpose become one paragraph on standard error and exit code 1; Ctrl-C ends a ru
 from __future__ import annotations
 
 import json
-import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -18,21 +17,10 @@ from rich.console import Console
 import anabranch
 from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
+from anabranch.observe.running import SpecFile, Ui, read, run
+from anabranch.observe.seeing import page, report
 
-if TYPE_CHECKING:
-    from anabranch.engine.run import Run
-    from anabranch.spec import Spec
-
-
-InProcess = Annotated[
-    bool, typer.Option("--in-process", help="Without Spark, for trying things out.")
-]
-Ui = Annotated[bool, typer.Option("--ui", help="Open Spark's web pages while the run lasts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
-SpecFile = Annotated[
-    Path,
-    typer.Argument(metavar="FILE", help="SQL (.sql) or YAML (.yml): streams, queries, sinks."),
-]
 
 app = Commands(
     cls=Told,
@@ -102,72 +90,9 @@ def demo(
     end(stopped, "The next demo starts anew.")
 
 
-@app.command()
-def run(
-    spec: SpecFile,
-    checkpoint: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Instead of the file's checkpoint.")
-    ] = None,
-    trigger: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHEN",
-            help="Instead of the file's: available-now, continuous, or a length such as '10 seconds'.",
-        ),
-    ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="An option or setting instead of the file's; may be given several times.",
-        ),
-    ] = None,
-    changed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help="If the checkpoint has other queries: refuse, or keep-same to go on with what is the same.",
-        ),
-    ] = None,
-    backfill: Annotated[
-        bool,
-        typer.Option("--backfill", help="New queries begin with all that the sources still have."),
-    ] = False,
-    as_json: AsJson = False,
-    in_process: InProcess = False,
-    ui: Ui = False,
-    show_traceback: ShowTraceback = False,
-) -> None:
-    """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
-    from anabranch.observe.follow import end, follow, started, view_on
-    from anabranch.observe.losses import discarded, losses
-    from anabranch.observe.terminal import show_end
-    from anabranch.observe.watch import JsonView
-    from anabranch.spec.override import override
-
-    instead: dict[str, str | bool | None] = {"checkpoint": checkpoint, "trigger": trigger}
-    instead |= {"changed": changed, "backfill": backfill or None}
-    console, asked = Console(), override(_read(spec), assignments or (), instead)
-    # Spark takes seconds to start: look for faults before
-    with asked.placing():
-        asked.session(in_process=True).plan()
-    asked.check_sinks()
-    quiet = as_json or in_process
-    with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
-        output = sys.stdout if as_json else None
-        view = JsonView(output) if output else view_on(console, f"anabranch run {spec.name}")
-        totals, stopped = follow(lambda: _told(asked.start(session), output), view, as_json)
-    gone = discarded(totals) if "checkpoint" not in asked.run else None
-    warnings = [*losses(totals, asked.run.get("dead_letter")), *([gone] if gone else [])]
-    if as_json:
-        told = {**totals.summary(), "stopped": stopped, "warnings": warnings}
-        print(json.dumps({"summary": told}))
-    else:
-        show_end(console, totals)
-    for warning in warnings:
-        complain(f"Warning: {warning}", "yellow")
-    end(stopped, "" if gone else "With the same checkpoint, the next run goes on from here.")
+app.command()(run)
+app.command()(page)
+app.command()(report)
 
 
 @app.command()
@@ -193,7 +118,7 @@ def explain(
     from anabranch.explain.json import describe_plan
     from anabranch.explain.text import explain_text
 
-    asked = _read(spec)
+    asked = read(spec)
     with asked.placing():
         told = asked.session(in_process=True).explanation(checkpoint, asked.sinks)
     if checkpoint is not None and told.measured is None:
@@ -278,21 +203,6 @@ def version(as_json: AsJson = False) -> None:
     """Show the version of Anabranch."""
     found = anabranch.__version__
     print(json.dumps({"anabranch": found}) if as_json else f"anabranch {found}")
-
-
-def _read(spec: Path) -> Spec:
-    from anabranch.spec import read_spec
-
-    return read_spec(spec)
-
-
-def _told(run: Run, output: TextIO | None) -> Run:
-    """Says what has become of the queries of the checkpoint, if it had others."""
-    if run.evolution and output:
-        print(json.dumps({"evolution": run.evolution.described()}), file=output, flush=True)
-    elif run.evolution:
-        complain(f"The query set has changed. {'; '.join(run.evolution.lines())}.", "yellow")
-    return run
 
 
 def main() -> None:

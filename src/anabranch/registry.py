@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,39 +10,34 @@ from typing import TYPE_CHECKING, Any, cast
 import polars as pl
 
 from anabranch.choosing import Choosing
-from anabranch.errors import (
-    LanguageError,
-    SettingsError,
-    SourceError,
-    suggest,
-)
+from anabranch.dataframes import read_dataframe
+from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
-from anabranch.language.expression import Expression
+from anabranch.language.expression import Call, Column, Expression, lift
+from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
+from anabranch.language.user_function import UserFunction, user_function
 from anabranch.language.window import LONGEST, duration
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.written import read_set, read_sets
 from anabranch.settings import Settings, read_settings
 from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
-from anabranch.sources.files import FileSource, file_source
+from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
 from anabranch.sources.make import (
     Registered,
     check_choice,
     find_ordered,
+    make_files,
     make_generator,
-    read_schema,
     require_columns,
 )
+from anabranch.sources.tables.make import table_source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-LONGEST_NAME = 120
-"""Bytes of a name. Files of 255 are the most that file systems take, and ours are called after a query, its
-subquery, an epoch and more."""
 
 
 class Registry:
@@ -70,6 +65,7 @@ class Registry:
         )
         self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}
+        self._functions: dict[str, UserFunction] = {}
         self._choosing = Choosing(self.sites, self.settings)
 
     # -- streams ----------------------------------------------------------------------------------
@@ -89,48 +85,59 @@ class Registry:
         partitioned_by: Sequence[str | Expression] = (),
         lanes: bool = False,
         generator: str | Generator | None = None,
+        delta: str | Path | None = None,
+        iceberg: str | None = None,
         rows: int | None = None,
         rate: int | None = None,
         on_bad: str = "stop",
         on_late: str = "count",
         max_ahead: int | str | None = None,
         time_unit: str | None = None,
-        **generator_options: Any,
+        **options: Any,
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
-        Give one of `path` (files), a streaming DataFrame, or `generator` (packets, calls, auctions,
-        bids). `ordered` names the attribute that grows with time, `lateness` by how much rows may be
-        out of order. Files that wait are taken by the time of their last change, or with
-        `file_order="name"` by their names. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
+        Give one of `path` (files), a streaming DataFrame, `generator` (packets, calls, auctions,
+        bids), or a table: `delta` (its folder) or `iceberg` (its name, with `catalog`, `uri` and
+        `warehouse`); versions that take rows away stop the stream, or with `on_change="skip"` are passed
+        over. `ordered` names the attribute that grows with time, `lateness` by how much rows may be out of
+        order. Files that wait are taken by the time of their last change, or with `file_order="name"` by
+        their names; `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away
+        then. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
         "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
         ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that files come partitioned already: rows that agree on these expressions
         are always in the same folder right under `path`. With `lanes`, as with `partitioned_by`, each of
         these folders has a time of its own, and the stream's is that of the slowest.
+        Further options are those of the generator, or say what files look like: `delimiter`, `quote`,
+        `escape`, `header`, `nulls`, `comment`, `decimal`, `time_format`, `encoding`, `types` (of some
+        columns), `rename`, and `missing="null"` for columns that not every file has.
         """
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
         check_choice("on_late", on_late, ("count", "dead-letter"))
         given = [
             what
-            for what, value in (("source", source), ("path", path), ("generator", generator))
+            for what, value in (
+                ("source", source), ("path", path), ("generator", generator), ("delta", delta),
+                ("iceberg", iceberg),
+            )
             if value is not None
-        ]
+        ]  # fmt: skip
         if len(given) != 1:
             raise SourceError(
-                f"Stream '{name}' needs one input: path=, a streaming DataFrame or generator=; "
-                f"got {' and '.join(given) or 'none'}."
+                f"Stream '{name}' needs one input: path=, a streaming DataFrame, delta=, iceberg= or "
+                f"generator=; got {' and '.join(given) or 'none'}."
             )
-        if generator_options and generator is None:
-            unknown = next(iter(generator_options))
-            raise SourceError(f"stream() has no option '{unknown}'.")
+        table = delta if delta is not None else iceberg
         if path is not None:
-            made: Source = file_source(
-                name, str(path), format, read_schema(name, schema), file_order
-            )
+            made: Source = make_files(name, str(path), format, schema, file_order, options)
         elif generator is not None:
-            made = make_generator(name, generator, generator_options, rows, rate)
+            made = make_generator(name, generator, options, rows, rate)
+        elif table is not None:
+            made = table_source(name, given[0], table, options)
+        elif options:
+            raise SourceError(f"stream() has no option '{next(iter(options))}'.")
         elif hasattr(source, "isStreaming"):
             made = self._dataframe(name, source)
         else:
@@ -145,7 +152,8 @@ class Registry:
         require_columns(name, made.schema)
         node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
         assert node.ordered
-        allowed = duration(lateness, node.ordered.timestamps, "lateness") if lateness else 0
+        days = node.schema[ordered] == pl.Date
+        allowed = duration(lateness, node.ordered.timestamps, "lateness", days) if lateness else 0
         if not 0 <= allowed <= LONGEST:
             raise SettingsError(
                 f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
@@ -203,25 +211,60 @@ class Registry:
     # -- queries ----------------------------------------------------------------------------------
 
     @checked
-    def query(self, name: str, query: Query | str, emit: str | None = None) -> Query:
+    def query(
+        self, name: str, query: Query | str | DataFrame, emit: str | None = None,
+        dialect: str | None = None, mode: str | None = None,
+    ) -> Query:  # fmt: skip
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
-        `emit="update"` makes an aggregate in SQL give changed groups each epoch.
+        `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
+        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo". An
+        unstarted streaming DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's
+        output mode then.
         """
         self._check_name(name)
+        if hasattr(query, "isStreaming"):
+            query = read_dataframe(name, cast("DataFrame", query), mode or "append", self.stream)
+        elif mode is not None:
+            raise LanguageError(f"Query '{name}': mode= is for DataFrames of Spark; give emit=.")
         if isinstance(query, str):
             from anabranch.language.sql.read import read_query
 
-            query = read_query(query, self._known(), name, emit or "final")
+            spoken = dialect if dialect is not None else self.settings.dialect
+            query = read_query(query, self._known(), name, emit, spoken, self._functions)
         elif not isinstance(query, Query):
             raise LanguageError(
                 f"Query '{name}': expected SQL or a query made with from_stream(...), got "
                 f"{type(query).__name__}."
             )
+        elif dialect is not None:
+            raise LanguageError(f"Query '{name}': dialect= is for queries in SQL.")
         elif emit is not None:
             raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
         self._queries[name] = query
         return query
+
+    @checked
+    def function(
+        self, name: str, body: Callable[..., Any], *, arguments: Sequence[str], result: str,
+        check: bool = False,
+    ) -> Callable[..., Expression]:  # fmt: skip
+        """Registers a scalar function over Arrow columns, for SQL and to be called with expressions.
+
+        `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.
+        Its value must depend on its arguments alone: with `check` every call is made twice and compared.
+        """
+        made = user_function(name, body, arguments, result, check)
+        if name.lower() in self._functions:
+            raise LanguageError(f"There already is a function called '{name}'.")
+        self._functions[name.lower()] = made
+
+        def call(*parts: Expression | str) -> Expression:
+            return Call(
+                made, tuple(Column(part) if isinstance(part, str) else lift(part) for part in parts)
+            )
+
+        return call
 
     def _known(self) -> dict[str, Query]:
         """All that a query can read."""
@@ -229,17 +272,7 @@ class Registry:
         return {**streams, **self._queries}
 
     def _check_name(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise LanguageError(f"A name must be a text, not {name!r}.")
-        if len(name.encode(errors="replace")) > LONGEST_NAME:
-            raise LanguageError(
-                f"'{name[:40]}…' cannot be a name: it has {len(name)} letters, and as the name of a folder "
-                f"at most {LONGEST_NAME} bytes fit."
-            )
-        if not name.replace("_", "").replace("-", "").isalnum():
-            raise LanguageError(
-                f"'{name}' cannot be a name: use letters, digits, '_' and '-' (it becomes a folder)."
-            )
+        require_name(name)
         if name in self._streams or name in self._queries:
             raise LanguageError(f"There already is a stream or query called '{name}'.")
 

@@ -15,7 +15,7 @@ import contextlib
 import functools
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -32,6 +32,7 @@ from anabranch.errors import (
     no_attribute,
     suggest,
 )
+from anabranch.events.stream import Listener, Listeners
 from anabranch.evolving import prepare
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
@@ -93,6 +94,10 @@ class Session(Registry):
     def _runs(self) -> WeakSet[Run]:
         """The runs that were started; who goes on is kept by its thread."""
         return WeakSet()
+
+    @functools.cached_property
+    def _listeners(self) -> Listeners:
+        return Listeners()
 
     # -- plans ------------------------------------------------------------------------------------
 
@@ -218,10 +223,23 @@ class Session(Registry):
                 unless_started.callback(shutil.rmtree, root, ignore_errors=True)
             refuse_overlaps(durable, sources, made, options.dead_letter)
             explainer = ready.planning.explainer(made)
-            run = Run(plan, sources, made, self._transport(), options, explainer).start()
+            run = Run(plan, sources, made, self._transport(), options, explainer)
+            self._listeners.join(run)
+            run.start()
             unless_started.pop_all()
         self._runs.add(run)
         return run
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Calls a function with every event of every run of this session, also of those under way.
+
+        >>> from anabranch.events.event import DecisionTaken
+        >>> session, moved = Session.in_process(), []
+        >>> end = session.listen(lambda event: isinstance(event, DecisionTaken) and moved.append(event))
+
+        It is called in a thread of its own, in order; no run waits for it. Returns a function that ends it.
+        """
+        return self._listeners.add(listener, [run for run in self._runs if run.is_active])
 
     def _sinks(self, given: Mapping[str, Any]) -> dict[str, Sink]:
         """The sinks of a run; raises if there are none, or of queries that do not exist."""

@@ -18,10 +18,12 @@ HYBRID, LAZY_DISK, ACTIVE_DISK = "hybrid", "lazy-disk", "active-disk"
 POOR, RICH, ANY = "poor", "rich", "any"
 POLICIES = (HYBRID, "load", "memory", LAZY_DISK, ACTIVE_DISK, "none")
 AUTO = "auto"
+PER_PARTITION, PER_SITE, FIXED_PLANS = PLANS = ("partition", "site", "fixed")
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
+DIALECTS = ("anabranch", "spark", "duckdb", "flink", "postgres", "risingwave", "arroyo")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
-    "spill_first": (POOR, RICH, ANY),
+    "spill_first": (POOR, RICH, ANY), "plans": PLANS, "dialect": DIALECTS,
 }  # fmt: skip
 
 FINITE = 1e9
@@ -37,7 +39,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "spill_idle_epochs": (0, inf), "memory_balance": (0, 1), "output_ratio": (1, FINITE),
     "compaction_fan": (2, inf), "compaction_share": (0, FINITE),
     "compaction_floor_rows": (0, inf), "combine_reduction": (0, FINITE), "keep_manifests": (1, inf),
-    "recent_progress": (1, inf), "landing_ahead": (1, inf),
+    "recent_progress": (1, inf), "event_history_bytes": (0, inf), "landing_ahead": (1, inf),
+    "replan_effort": (0, FINITE),
 }  # fmt: skip
 """The least and the most that each number may be."""
 
@@ -51,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     # Flux: many more partitions than sites, so that load can be evened out in small steps.
     partitions_per_site: int = 32
+    # Whose SQL the texts of queries are, where systems mean something else by the same words.
+    dialect: str = "anabranch"
     # An epoch takes whole files until one of these is reached.
     max_files_per_epoch: int = 1000
     max_bytes_per_epoch: int = 256 * 1024 * 1024
@@ -78,6 +83,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     # Give exchanges of one level other shares of the sites when the busiest site has this much too much to
     # do: the threshold at which Flux moves load.
     allot_imbalance: float = 1.2
+    # In which shape an inner join of three to six inputs begins: "m-way" keeps nothing but the rows of its
+    # inputs, "left-deep" what each input gives with those before it; or written out, such as ((0,1),2).
+    join_shape: str = "m-way"
+    # Who has a shape of a join to itself, chosen by what is measured: each "partition", or each "site". If
+    # "fixed", all of it stays as join_shape says, or as run.replan() has it.
+    plans: str = PER_PARTITION
+    # The share of the work of a join that may go into counting what it would do in other shapes.
+    replan_effort: float = 0.02
     # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
     # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
     # is room. "lazy-disk": the paper on state adaptation, which evens out memory. "active-disk": the same,
@@ -135,6 +148,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     allow_unbounded_state: bool = False
     # Progress reports kept in memory.
     recent_progress: int = 100
+    # Bytes of events kept beside the checkpoint, for those who look later: the page, the report. 0: none.
+    event_history_bytes: int = 64 * 1024 * 1024
     # Batches of a streaming DataFrame that may be landed ahead of the epochs.
     landing_ahead: int = 2
 

@@ -5,7 +5,9 @@
 Every step of every epoch is a line on standard output, so that the one who kills knows where it is; with
 `kill` the process kills itself at exactly that step, with `kill_at_change` right before or after the
 n-th time it renames or deletes a file or an object. With `await_executors` it waits at those epochs for two
-executors, with `joins` it runs those (`joining.py`). A last line says that the run ended by itself.
+executors, with `joins` it runs those (`joining.py`). With `tables` results go to tables of that kind
+(`tabled.py`), with `kill_at_table` the process dies before or after one takes in an epoch. A last line
+says that the run ended by itself.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import joining
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
+import tabled
 
 from anabranch import (
     Session,
@@ -161,6 +164,8 @@ def main(spec: dict[str, Any]) -> None:
     else:
         register(place, rows, spec.get("naps", 0.0))
 
+    if spec.get("kill_at_table"):
+        tabled.kill_at(*spec["kill_at_table"])
     if spec.get("kill_at_change"):
         kill_at_change(spec["kill_at_change"])
 
@@ -176,7 +181,7 @@ def main(spec: dict[str, Any]) -> None:
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)
 
     run = place.start(
-        sinks={name: root / "out" / name for name in queries_of(spec)},
+        sinks=tabled.sinks_of(spec, root, queries_of(spec)),
         checkpoint=spec.get("checkpoint") or root / "checkpoint",
         dead_letter=root / "dead",
         at_end="close",

@@ -22,6 +22,7 @@ import joining
 import numpy as np
 import polars as pl
 import psutil
+import tabled
 
 import anabranch
 from helpers import Rows, manifests, missing, orphans
@@ -137,6 +138,8 @@ class Crashing:
         self.watchdog = threading.Timer(0, int)
         make_input(self.root / "in", self.seed, self.files, self.options.get("lanes", 0))
         oracle = joining.ORACLE if self.options.get("joins") else ORACLE
+        if self.options.get("tables"):
+            oracle = {**oracle, **tabled.ORACLE}
         self.truth = Truth(self.root / "in", oracle)
 
     @property
@@ -180,6 +183,13 @@ class Crashing:
             self.note_family(process)
         assert self.wait(process) == -signal.SIGKILL, self.complaint(f"no kill at {step} {epoch}")
         self.count(f"at {step} of epoch {epoch}")
+
+    def kill_at_table(self, when: str, number: int) -> None:
+        """Runs until the process kills itself before or after a table has taken in its n-th epoch."""
+        process = self.spawn(kill_at_table=(when, number))
+        told = [json.loads(line) for line in process.stdout or ()]
+        assert self.wait(process) == -signal.SIGKILL, self.complaint(f"no kill {when} {number}")
+        self.count(f"{when} table commit {number}, after {last_step(told)}")
 
     def kill_at_change(self, number: int) -> bool:
         """Runs until the process kills itself at a rename or deletion; False if it ended before."""
@@ -313,8 +323,10 @@ class Crashing:
         assert sorted(rows, key=repr) == self.truth.late
 
     def results(self, name: str) -> Rows:
-        """All rows a reader finds; for updates with the epoch they came in."""
+        """All rows a reader finds; for updates with the epoch they came in, unless a table merges them."""
         rows: Rows = []
+        if self.options.get("tables"):
+            return tabled.read(self.options, self.root, name)
         for part in sorted((self.root / "out" / name).glob("epoch=*/*.parquet")):
             found = pl.read_parquet(part, hive_partitioning=False).rows()
             epoch = int(part.parent.name.split("=")[1])

@@ -117,7 +117,7 @@ REFUSED = {
     "SELECT len, COUNT(*) AS n FROM tcp GROUP BY time/60": "column 'len' is neither grouped by nor",
     "SELECT len FROM tcp ORDER BY len": "ORDER BY has no meaning in an endless stream",
     "SELECT len FROM tcp LIMIT 3": "LIMIT has no meaning in an endless stream",
-    "SELECT DISTINCT len FROM tcp": "SELECT DISTINCT is not available: GROUP BY",
+    "SELECT DISTINCT len FROM tcp": "SELECT DISTINCT would have to remember every row for ever",
     "SELECT tcp.len FROM tcp JOIN tcp AS b ON 1 = 1": "character 30: nothing says which rows of 'b'",
     "SELECT len FROM tcp UNION SELECT len FROM tcp": "write UNION ALL",
     "SELECT COUNT(*) AS n FROM tcp": "has no window",

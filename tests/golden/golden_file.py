@@ -6,7 +6,7 @@ A file is SQL with comments. Its first lines say what it shows; then come sectio
     -- What the file shows.
     --stream tcp: time int64, srcIP int64, len int64; ordered by time; lateness 5
     --set allow_unbounded_state=true            (settings of the session, if any)
-    --query flows                               (or: --query flows emit=update)
+    --query flows                               (or: --query flows emit=update dialect=flink)
     SELECT …
     --plan                                      (with strategy="query"; rewritten by refresh.py)
     -- flows@1: …
@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +69,7 @@ class GoldenFile:
     settings: dict[str, Any] = field(default_factory=dict)
     queries: dict[str, str] = field(default_factory=dict)
     emit: dict[str, str] = field(default_factory=dict)
+    dialect: dict[str, str] = field(default_factory=dict)
     plan: str | None = None
     before: str = ""
     after: str = ""
@@ -100,7 +102,7 @@ class GoldenFile:
         header, *lines = self.expected[query]
         schema = {}
         for part in header.split("|"):
-            name, kind = part.strip().rsplit(" ", 1)
+            name, kind = part.strip().split(" ", 1) if "(" in part else part.strip().rsplit(" ", 1)
             schema[name] = named_type(kind)
         return rows_of(lines, schema)
 
@@ -130,7 +132,9 @@ class GoldenFile:
 
     def _ask(self, session: Session) -> dict[str, Query]:
         return {
-            name: session.query(name, text, emit=self.emit.get(name))
+            name: session.query(
+                name, text, emit=self.emit.get(name), dialect=self.dialect.get(name)
+            )
             for name, text in self.queries.items()
         }
 
@@ -162,10 +166,11 @@ def _take(golden: GoldenFile, section: str, argument: str, body: list[str]) -> N
             name, value = argument.split("=")
             golden.settings[name] = {"true": True, "false": False}.get(value, value)
         case "query":
-            name, _, emit = argument.partition(" emit=")
+            name, *options = argument.split()
             golden.queries[name] = text.rstrip(";")
-            if emit:
-                golden.emit[name] = emit
+            for option in options:
+                what, _, value = option.partition("=")
+                {"emit": golden.emit, "dialect": golden.dialect}[what][name] = value
         case "plan" | "before" | "after":
             setattr(golden, section, "\n".join(lines))
         case "partitioning":
@@ -198,7 +203,7 @@ def _take_stream(golden: GoldenFile, text: str) -> None:
     columns, *options = (part.strip() for part in rest.split(";"))
     golden.schemas[name] = {
         column: named_type(kind)
-        for column, kind in (part.strip().split(" ") for part in _LISTED.split(columns))
+        for column, kind in (part.strip().split(" ", 1) for part in _LISTED.split(columns))
     }
     for option in options:
         if option.startswith("ordered by "):
@@ -231,6 +236,8 @@ def value_of(cell: str, kind: pl.DataType) -> Any:
         return None
     if kind == pl.String:
         return cell[1:-1].replace("''", "'").replace("\\n", "\n") if cell.startswith("'") else cell
+    if kind.is_nested():
+        return json.loads(cell)
     if kind == pl.Boolean:
         return {"true": True, "false": False}[cell]
     if kind == pl.Date:
@@ -248,6 +255,8 @@ def text_of(value: Any) -> str:
         return "NULL"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, default=str)
     if isinstance(value, str):
         plain = value and value == value.strip() and not re.search(r"[|'\n~]|^NULL$", value)
         return value if plain else "'" + value.replace("'", "''").replace("\n", "\\n") + "'"

@@ -7,6 +7,7 @@ at work.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import subprocess
 import time
@@ -100,7 +101,8 @@ def test_a_python_worker_is_killed_and_tasks_are_tried_once(tmp_path: Path) -> N
         errors = (tmp_path / "stderr").read_text().splitlines()
         (error,) = [line for line in errors if line.startswith("anabranch.errors.RunError")]
         assert "Spark could not finish the epoch" in error
-        assert "Python worker exited unexpectedly" in error
+        # At work it exits unexpectedly; between two tasks Spark finds its socket closed
+        assert re.search("Python worker|Broken pipe|Connection reset|EOFException", error), error
         # A task of the failed job may still be writing, but only where nobody will look
         assert list((tmp_path / "out").glob("*/epoch=000000000001")) == []
         assert manifests(crashing.checkpoint)[-1].epoch == 0

@@ -138,7 +138,7 @@ def test_the_advice_for_times_in_nanoseconds_works(tmp_path: Path, zone: str | N
     words = "pl.Datetime\\('us', 'Europe/Berlin'\\)" if zone else 'give schema= with "timestamp"'
     session = Session.in_process()
     with pytest.raises(LanguageError, match=words):
-        session.stream("s", path=tmp_path, ordered="t")
+        session.stream("s", path=tmp_path, ordered="t", schema=pl.Schema([("t", times.dtype)]))
     given = advised if zone else {"t": "timestamp"}
     session.stream("s", path=tmp_path, ordered="t", schema=given)
     session.query("q", "SELECT t FROM s")

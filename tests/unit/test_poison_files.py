@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from anabranch import Session
 from anabranch.errors import SourceError
-from anabranch.sources import formats, quotes
+from anabranch.sources import formats, opening, quotes
 from anabranch.sources.formats import read_file
 from helpers import source_metrics
 
@@ -150,14 +150,14 @@ def test_it_is_bad_whichever_columns_are_read(tmp_path: Path, column: str) -> No
 @given(text=st.text(st.sampled_from('",\n\ra'), max_size=14))
 def test_open_quotes_are_those_of_the_parser(block: int, text: str) -> None:
     """A row that follows is swallowed by a quote that is open, and by nothing else."""
-    before = quotes.BLOCK
-    quotes.BLOCK = block
+    before = opening.BLOCK
+    opening.BLOCK = block
     try:
         with tempfile.NamedTemporaryFile() as file:
             file.write(text.encode())
             file.flush()
             is_open = quotes.ends_in_quotes(file.name)
     finally:
-        quotes.BLOCK = before
+        opening.BLOCK = before
     *_, last = csv.reader(io.StringIO(f"{text}\nend\n", newline=""))
     assert is_open == (last != ["end"])

@@ -212,7 +212,7 @@ sinks: {{q: console}}
          "expected a whole number, got true or false (True)."),
         (STREAMS.replace("ordered: time", "path: x") + FLOWS + SINKS, "no key 'path' here"),
         (STREAMS.replace(", ordered: time", "") + FLOWS + SINKS, "'ordered' is missing"),
-        ("streams: {s: {ordered: t}}\n" + FLOWS + SINKS, "'path' (files) or 'generator'"),
+        ("streams: {s: {ordered: t}}\n" + FLOWS + SINKS, "'path' (files), 'delta', 'iceberg' or 'generator'"),
         (STREAMS + FLOWS + SINKS + "settings: {fsync: 3}\n",
          "line 7, settings.fsync: Setting 'fsync' is 3; expected true or false."),
         (STREAMS + FLOWS + SINKS + "settings: {keep_manifests: 0}\n", "expected at least 1"),

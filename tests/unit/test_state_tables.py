@@ -23,6 +23,8 @@ QUERIES = {
     "session": ("SELECT k, COUNT(*) AS n FROM a GROUP BY SESSION(t, 50), k", "final"),
     "count": ("SELECT COUNT(*) AS n, SUM(v) AS s FROM a GROUP BY COUNT_WINDOW(3, 1)", "final"),
     "inner": (f"SELECT a.v, b.v AS w FROM a JOIN b ON a.k = b.k AND {NEAR}", "final"),
+    "tree": (f"SELECT a.v, b.v AS w, c.v AS x FROM a JOIN b ON a.k = b.k AND {NEAR} "
+             "JOIN a AS c ON a.k = c.k AND c.t BETWEEN a.t - 9 AND a.t + 9", "final"),
     "left": (f"SELECT a.v, b.v AS w FROM a LEFT JOIN b ON a.k = b.k AND a.v < b.v AND {NEAR}", "final"),
     "theta": (f"SELECT a.v, b.v AS w FROM a JOIN b ON a.v < b.v AND {NEAR}", "final"),
     "rows": ("SELECT a.v, b.v AS w FROM a JOIN b ON a.v < b.v AND WITHIN_ROWS(4)", "final"),
@@ -32,7 +34,8 @@ QUERIES = {
 @pytest.mark.parametrize("kind", QUERIES)
 def test_segments_have_the_columns_that_are_declared(kind: str, tmp_path: Path) -> None:
     sql, emit = QUERIES[kind]
-    session = Session.in_process(2, {"fsync": False, "allow_unbounded_state": True})
+    settings = {"fsync": False, "allow_unbounded_state": True, "join_shape": "left-deep"}
+    session = Session.in_process(2, settings)
     for name in ("a", "b"):
         session.stream(name, EpochSource([ROWS[:3], ROWS[3:]]), ordered="t")
     session.query("q", sql, emit=emit)
@@ -41,7 +44,7 @@ def test_segments_have_the_columns_that_are_declared(kind: str, tmp_path: Path) 
     folder = place(str(tmp_path))
     manifest = read_newest(folder)
     assert manifest
-    seen = 0
+    seen, records = 0, manifest.subqueries.values()
     for name, record in manifest.subqueries.items():
         tables = {table.name: table for table in run.plan.subqueries[name].operator.tables}
         for ref in record.shelf:
@@ -51,3 +54,4 @@ def test_segments_have_the_columns_that_are_declared(kind: str, tmp_path: Path) 
             assert tables[ref.table].goes in (BY_WATERMARK, GIVEN_BACK, FOR_GOOD)
             assert {*tables[ref.table].derived_from} <= {*tables}
     assert seen
+    assert (kind == "tree") == any("mid01" in record.shelf.rows_by_table for record in records)

@@ -30,6 +30,10 @@ class Target(Protocol):
 
     def clean_up(self, exchange: str, partition: int) -> None: ...
 
+    def replan(
+        self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str
+    ) -> None: ...
+
 
 @dataclass(frozen=True)
 class Action:
@@ -191,6 +195,42 @@ class Merge(Action):
 
     def apply(self, target: Target) -> None:
         target.merge(self.exchange, self.partition, self.other)
+
+
+@dataclass(frozen=True)
+class Replan(Action):
+    """Partitions of a join to another shape, by moving state.
+
+    >>> Replan("j", 0, "cost", "j", (0, 64), before="(0,1,2)", shape="((0,1),2)").words()
+    'run j as ((0,1),2) in place of (0,1,2) on 2 partitions'
+    """
+
+    remaps: ClassVar[bool] = False
+    subquery: str
+    partitions: tuple[int, ...]
+    before: str
+    shape: str
+    expected: float | None = None
+    """What an epoch is expected to cost in it, against the shape before."""
+
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        return tuple((self.exchange, partition) for partition in self.partitions)
+
+    def words(self) -> str:
+        count = len(self.partitions)
+        on = "1 partition" if count == 1 else f"{count} partitions"
+        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}"
+
+    def apply(self, target: Target) -> None:
+        target.replan(self.exchange, self.subquery, self.partitions, self.shape)
+
+    def plain(self) -> dict[str, Any]:
+        how = {
+            "subquery": self.subquery, "partitions": list(self.partitions), "before": self.before,
+            "shape": self.shape, "protocol": "moving state", "costExpected": self.expected,
+        }  # fmt: skip
+        return {**super().plain(), **how}
 
 
 @dataclass(frozen=True)

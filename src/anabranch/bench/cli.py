@@ -33,6 +33,7 @@ from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
 from anabranch.bench.timeline import run_timeline
+from anabranch.bench.topn import run_topn
 from anabranch.bench.zipf import run_dataframe, run_zipf
 from anabranch.errors import AnabranchError
 from anabranch.observe.commands import Commands
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "sharing": run_sharing,
     "driver": run_driver,
     "theta": run_theta,
+    "topn": run_topn,
     "balance": run_balance,
     "skew": run_skew,
     "spill": run_spill,
@@ -147,6 +149,12 @@ def dataframe(as_json: AsJson = False, quick: Quick = False, save: Save = None) 
 def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """From the command to the first result of a small file, beside a script of Spark's (about 3 minutes)."""
     _finish(_measure(["start"], quick, save), as_json)
+
+
+@app.command()
+def topn(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """The best rows of windows and the rows before: what is kept, rate against Spark's (about 3 minutes)."""
+    _finish(_measure(["topn"], quick, save), as_json)
 
 
 @app.command()

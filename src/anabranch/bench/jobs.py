@@ -41,6 +41,8 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     overlap: bool = True
     arriving: bool = False
     """Files come one by one while the query runs, each when the results of the one before are there."""
+    best: bool = False
+    """The largest packet of each source and window instead of the aggregate."""
 
     def __str__(self) -> str:
         how = " through a DataFrame" if self.dataframe else ""
@@ -64,6 +66,8 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
     arriving: bool = False
     tuned: bool = False
     """With the options of the JVM and the serialiser that our own Spark has."""
+    best: bool = False
+    """The largest packet of each source and window instead of the aggregate."""
 
     def __str__(self) -> str:
         tuned = " with our JVM options" if self.tuned else ""

@@ -19,6 +19,10 @@ from anabranch.errors import RunError
 
 UNLIMITED = 1 << 40
 STREAM, QUERY = "tcp", "results"
+BEST = (
+    "SELECT time // 60 AS tb, srcIP, len, time, destIP FROM tcp QUALIFY ROW_NUMBER() OVER (PARTITION BY "
+    "time // 60, srcIP ORDER BY len DESC, time DESC, destIP DESC) = 1"
+)
 
 
 def run_ours(job: Ours) -> Answer:
@@ -117,6 +121,8 @@ def start_ours(session: Session, job: Ours, trigger: str) -> Run:
     """Starts the aggregate or the join of a job."""
     if job.streams:
         session.query(QUERY, join_text(job.streams, job.window))
+    elif job.best:
+        session.query(QUERY, BEST)
     else:
         session.query(
             QUERY,

@@ -272,11 +272,24 @@ def _idle(figures: dict[str, Any]) -> Iterator[str]:
         yield f"{name}: {found['cost']:+.1%} by the fastest epochs; run by run {pairs}"
 
 
+def _topn(figures: dict[str, Any]) -> Iterator[str]:
+    yield (
+        f"the largest packet of each source and minute: {figures['rows_per_s']:,} rows/s, Spark "
+        f"{figures['spark_rows_per_s']:,}"
+    )
+    yield (
+        f"ten best of each destination: {figures['top_rows_per_s']:,} rows/s, at most "
+        f"{figures['kept_rows']:,} of {figures['rows']:,} rows kept"
+    )
+    yield f"LAG by source: {figures['before_rows_per_s']:,} rows/s"
+    yield f"equal to DuckDB's: {figures['equal']}"
+
+
 LINES = {
     **SPEED_LINES,
     "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
     "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "spill": _spill, "overflow": _overflow, "idle": _idle, "topn": _topn,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from anabranch.control.hot import HotSlots
+from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.routing.partition_map import PartitionMap
 
@@ -14,10 +15,10 @@ class Change:
 
     def __init__(
         self, maps: Mapping[str, PartitionMap], hot: HotSlots, combining: set[str],
-        spilling: Spilling, epoch: int,
+        spilling: Spilling, shapes: JoinShapes, epoch: int,
     ) -> None:  # fmt: skip
         self._maps, self._hot, self._combining = dict(maps), hot, combining
-        self._spilling = spilling
+        self._spilling, self._shapes = spilling, shapes
         self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
         """Where partitions move that the maps do not have there yet."""
@@ -62,3 +63,8 @@ class Change:
 
     def clean_up(self, exchange: str, partition: int) -> None:
         self._spilling.clean_up(exchange, [self._maps[exchange].range_at(partition)])
+
+    def replan(self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str) -> None:
+        known = self._maps[exchange]
+        slots = sorted(known.range_at(partition) for partition in partitions)
+        self._shapes.replan(subquery, slots, shape)

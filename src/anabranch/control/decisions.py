@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from anabranch.adapt.actions import Action
+from anabranch.adapt.actions import Action, Replan
+from anabranch.adapt.protocols.replanning import STEPS
 
 CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
 """Who decides: what was measured, the user, or sites that come and go."""
@@ -32,11 +34,18 @@ class Decision:
     """The same when it was next measured."""
     given_up: str | None = None
     """Why a move that takes some epochs was not carried out after all."""
+    cost: float | None = None
+    """For another shape of a join: the seconds a row takes since, against those before."""
+    steps: dict[str, int] = field(default_factory=dict)
+    """For the same: the epoch of each step of the change."""
 
     def plain(self) -> dict[str, Any]:
+        told = self.action.plain()
+        if isinstance(self.action, Replan):
+            told |= {"costMeasured": rounded(self.cost), "steps": dict(self.steps)}
         return {
             "epoch": self.epoch,
-            **self.action.plain(),
+            **told,
             "accepted": self.accepted,
             "reason": self.reason,
             "origin": self.origin,
@@ -57,9 +66,9 @@ class DecisionHistory:
         self._untold: list[Decision] = []
         """Decisions that no progress report has told yet."""
 
-    def keep(self, decision: Decision) -> None:
-        self._decisions.append(decision)
-        self._untold.append(decision)
+    def keep(self, *decisions: Decision) -> None:
+        self._decisions += decisions
+        self._untold += decisions
 
     def give_up(self, action: Action, reason: str) -> None:
         """Remembers why something is not carried out after all."""
@@ -67,6 +76,22 @@ class DecisionHistory:
             if decision.action == action:
                 decision.given_up = reason
                 return
+
+    def reshaped(self, subquery: str, slots: Sequence[tuple[int, int]], epoch: int) -> None:
+        """Notes that slots of a join have come to another shape; a change may take several epochs."""
+        told: set[int] = set()
+        for decision in reversed(self._decisions):
+            action = decision.action
+            if not (
+                isinstance(action, Replan) and action.subquery == subquery and decision.accepted
+            ):
+                continue
+            # An older decision on a partition has been carried out, or given up for a newer one
+            mine = {p for p in action.partitions if any(first <= p < end for first, end in slots)}
+            if mine - told:
+                told |= mine
+                decision.steps = {**dict.fromkeys(STEPS, epoch), **decision.steps, STEPS[-1]: epoch}
+                decision.steps |= dict.fromkeys(STEPS[:2], decision.epoch)
 
     def all(self) -> list[Decision]:
         """Every decision, oldest first."""

@@ -25,6 +25,7 @@ from anabranch.control.manner import Manner
 from anabranch.control.memory import Memory
 from anabranch.control.moves import fetches
 from anabranch.control.observed import Observed
+from anabranch.control.planning import PlanChoice
 from anabranch.control.shares import choose_returns, choose_shares
 from anabranch.control.skew_buffer import SkewBuffer
 from anabranch.control.spilling import apart
@@ -33,7 +34,7 @@ from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.settings import NONE, Settings
+from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest
 
 
@@ -48,12 +49,12 @@ class Governor:
         exchanges = manifest.exchanges.items()
         self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
         self._history = DecisionHistory()
-        pausing = settings.skew_buffer != NONE
-        self.holdings = Holdings(plan, sites, manifest, manner, pausing, self._history)
+        self.holdings = Holdings(plan, settings, sites, manifest, manner, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
         self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
         self.memory = Memory(plan, settings, sites, self.holdings.spilling)
+        self.planning = PlanChoice(plan, settings, self.holdings.shapes)
         self._deciding_since = 0.0
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -98,9 +99,12 @@ class Governor:
         """What the manifest keeps of it beside the maps."""
         return self.holdings.record()
 
-    def describe(self, manifest: Manifest) -> dict[str, Any]:
-        """The state of the controllers and what was decided since it was last told."""
-        recent = self._history.tell()
+    def untold(self) -> list[Decision]:
+        """What was decided since it was last asked for."""
+        return self._history.tell()
+
+    def describe(self, manifest: Manifest, recent: Sequence[Decision]) -> dict[str, Any]:
+        """The state of the controllers, and recent decisions."""
         return {
             "policy": self._settings.policy,
             **self._buffer.describe(manifest),
@@ -110,6 +114,7 @@ class Governor:
             ],
             "memory": self._balancing.describe_memory(),
             "aside": self.holdings.spilling.describe(manifest, self.maps),
+            "shapes": self.holdings.shapes.describe(manifest, self.maps),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
@@ -145,6 +150,8 @@ class Governor:
         else:
             self._balancing.look(situation)
         orders += self._relieve(manifest)
+        busy = self._busy(manifest)
+        orders += self._carry_out(self.planning.decide(observed, self.maps, busy), epoch)
         self._finish(observed.ended)
         self._hold(manifest)
         return orders
@@ -163,12 +170,7 @@ class Governor:
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {
-                *self.holdings.pins,
-                *self.moving,
-                *self.stopped,
-                *apart(self.holdings.spilling.slots(manifest), self.maps),
-            },
+            {*self.holdings.pins, *self._busy(manifest)},
             by_hand,
             self.memory,
             manifest,
@@ -176,6 +178,11 @@ class Governor:
             self.holdings.alive,
             self._buffer.rows(self.sites),
         )
+
+    def _busy(self, manifest: Manifest) -> set[Subject]:
+        """The partitions that are on their way or stopped, or of which something is put aside."""
+        aside = apart(self.holdings.spilling.slots(manifest), self.maps)
+        return {*self.moving, *self.stopped, *aside}
 
     def _hold(self, manifest: Manifest) -> None:
         """Chooses what waits for sites that are slow: only what cannot move."""
@@ -187,8 +194,7 @@ class Governor:
     def _carry_out(self, decisions: Sequence[Decision], epoch: int) -> list[Order]:
         """Remembers decisions, and sets those going that were accepted."""
         accepted = [line.action for line in decisions if line.accepted]
-        for line in decisions:
-            self._history.keep(line)
+        self._history.keep(*decisions)
         self.holdings.adapted |= {action.exchange for action in accepted if action.remaps}
         return self.holdings.act(accepted, epoch)
 
@@ -235,9 +241,8 @@ class Governor:
             self.holdings.obey(self.holdings.transitions.lost(site), manifest.epoch)
         # What was on a site that is gone is read by another, wherever it was
         gone = self._balancing.evacuate(manifest.epoch, self._situation(manifest, ()))
-        for line in gone:
-            self._history.keep(line)
         self.holdings.adapted |= {line.action.exchange for line in gone}
+        self._history.keep(*gone)
         self.holdings.apply([line.action for line in gone], manifest.epoch)
         self.holdings.maps = self.holdings.pinned(self.maps)
         if (self.holdings.alive & ~before).any() and self._settings.strategy != "operator":
@@ -288,10 +293,7 @@ class Governor:
         return waiting
 
     def pending(self, manifest: Manifest) -> bool:
-        """Whether something is to go on although no rows come: rows to be let go, moves under way.
-
-        Nothing waits for slow sites any more then: without rows none is slow.
-        """
+        """Whether something is to go on although no rows come, as none is slow then: what waits, moves."""
         with self.changing:
             self._buffer.forget_slow()
             released = self.holding(manifest).released

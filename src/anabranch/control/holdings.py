@@ -6,7 +6,7 @@ Maps change here alone, and moves under way that do not fit new maps are given u
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from anabranch.control.hot import HotSlots
 from anabranch.control.manner import Manner
 from anabranch.control.moves import recorded, resumed
 from anabranch.control.pins import Pins
+from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.control.transitions import Order, Subject, Transitions
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.shaped import Shapes
+from anabranch.settings import NONE, Settings
 from anabranch.state.manifest import Manifest, MovingRecord
 
 
@@ -37,13 +40,15 @@ class Steered:
     """The subqueries for which senders sub-aggregate."""
     pins: dict[str, dict[int, int]]
     moving: list[MovingRecord]
+    shapes: dict[str, Shapes] = field(default_factory=dict)
+    """The shapes that joins are to have."""
 
 
 class Holdings:
     """The maps of a run, and all that decides where partitions are."""
 
     def __init__(
-        self, plan: Plan, sites: int, manifest: Manifest, manner: Manner, pausing: bool,
+        self, plan: Plan, settings: Settings, sites: int, manifest: Manifest, manner: Manner,
         history: DecisionHistory,
     ) -> None:  # fmt: skip
         self._history = history
@@ -61,8 +66,10 @@ class Holdings:
         self.hot = HotSlots(plan, maps, manifest)
         self.spilling = Spilling(plan, manifest)
         """What of the state is to be put aside or brought together."""
+        self.shapes = JoinShapes(plan, settings, manifest, history)
+        """In which shape joins of several inputs are to work."""
         moves = MoveProtocol(
-            pausing,
+            settings.skew_buffer != NONE,
             resumed(manifest, maps) if sites == manifest.sites else {},
             fetch_first=manner.fetch_first,
             never_paused={one.name for one in plan.exchanges.values() if one.in_step},
@@ -92,7 +99,7 @@ class Holdings:
     def apply(self, actions: Iterable[Action], epoch: int) -> None:
         """Does what is done at once."""
         some = list(actions)
-        change = Change(self.maps, self.hot, self.combining, self.spilling, epoch)
+        change = Change(self.maps, self.hot, self.combining, self.spilling, self.shapes, epoch)
         for action in some:
             action.apply(change)
         if some:
@@ -141,6 +148,7 @@ class Holdings:
             combining=frozenset(self.combining),
             pins=self.pins.by_exchange(),
             moving=recorded(self.transitions.moves.moving.values()),
+            shapes=dict(self.shapes.wanted),
         )
 
 

@@ -9,9 +9,21 @@ import numpy as np
 
 from anabranch.adapt.collector import Sample
 from anabranch.adapt.policies.combine import Intake
+from anabranch.adapt.policies.plans import Counted
 from anabranch.plan.exchange import Exchange
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.shelf import Shelf, bytes_of
+
+
+@dataclass(frozen=True)
+class JoinWork:
+    """What a join has done in an epoch."""
+
+    rows: int = 0
+    pairs: int = 0
+    """Pairs of rows that it looked at."""
+    results: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,10 @@ class Observed:
     """What came to subqueries that senders may sub-aggregate for."""
     spilled: Mapping[str, Collection[int]] = field(default_factory=dict)
     """The partitions of each exchange whose state is on disk only, by their first slots."""
+    joins: Mapping[str, JoinWork] = field(default_factory=dict)
+    """What each join has done that can have several shapes."""
+    sampled: Mapping[str, Mapping[int, Counted]] = field(default_factory=dict)
+    """What joins would do in other shapes, where that was counted, by the first slots of partitions."""
     ended: float = 0.0
     """When it ended; it counts where moves take a time of their own."""
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
-from typing import Any
 
 from anabranch.control.governor import Governor
+from anabranch.engine.chronicle import Chronicle
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import LaneWatch
 from anabranch.engine.laps import Laps
@@ -23,9 +22,8 @@ from anabranch.engine.options import RunOptions
 from anabranch.engine.ordering import Ordering
 from anabranch.engine.orders import Orders
 from anabranch.engine.preparing import Ahead, Attempt, foretold
-from anabranch.engine.progress import describe_epoch
 from anabranch.engine.reading import limits_of
-from anabranch.engine.report import EpochReport, SplitReport
+from anabranch.engine.report import SplitReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
@@ -39,7 +37,7 @@ class Loop:
 
     def __init__(
         self, plan: Plan, sources: Mapping[str, Source], transport: Transport, options: RunOptions,
-        checkpoint: Checkpoint, governor: Governor, run_id: str,
+        checkpoint: Checkpoint, governor: Governor, chronicle: Chronicle,
     ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options
@@ -48,9 +46,8 @@ class Loop:
         self.message = "Starting"
         """What it is doing, for people."""
         self.busy = False
-        self.progress: deque[dict[str, Any]] = deque(maxlen=options.settings.recent_progress)
+        self.chronicle = chronicle
         self.stopping = Event()
-        self._run_id = run_id
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
@@ -138,6 +135,7 @@ class Loop:
             alive = self._transport.alive(self.governor.sites)
             if any(alive):
                 self.governor.follow(alive, self.checkpoint.manifest)
+                self.chronicle.sites(self.governor, self.checkpoint.manifest.epoch)
         if not any(alive):
             self.message = "Waiting for executors: Spark has none now"
             self.stopping.wait(self.options.settings.poll_interval_seconds)
@@ -236,9 +234,9 @@ class Loop:
         with self.governor.changing:
             self.governor.allot(self.checkpoint.manifest)
             self.governor.adapt(shown, self.checkpoint.manifest)
-            adaptation = self.governor.describe(self.checkpoint.manifest)
-        laps.ended("adapt")
-        self._tell(orders, report, offers, laps, adaptation)
+            laps.ended("adapt")
+            placement = self._transport.placement
+            self.chronicle.epoch(orders, report, shown, offers, self._began, laps, placement)
         self._began = laps.began
         self.busy = False
 
@@ -280,18 +278,3 @@ class Loop:
 
         orders_ordinal = self.checkpoint.manifest.ordinal
         return ahead
-
-    def _tell(
-        self, orders: Orders, report: EpochReport, offers: dict[str, Offer],
-        laps: Laps, adaptation: dict[str, Any],
-    ) -> None:  # fmt: skip
-        manifest = self.checkpoint.manifest
-        told = describe_epoch(
-            manifest.run_id, self._run_id, self.options.name, orders, manifest, report, offers,
-            self._began, laps, self.checkpoint.sinks, adaptation, self._transport.placement,
-        )  # fmt: skip
-        told["customMetrics"]["warnings"] += self.checkpoint.warnings
-        self.checkpoint.warnings = []
-        if self.options.evolution is not None and not self.progress:
-            told["customMetrics"]["evolution"] = self.options.evolution.described()
-        self.progress.append(told)

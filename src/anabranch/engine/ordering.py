@@ -10,7 +10,7 @@ from anabranch.control.governor import Governor
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import lanes_reached
 from anabranch.engine.options import RunOptions
-from anabranch.engine.orders import Orders, StandingOrders, StreamOrders
+from anabranch.engine.orders import Orders, StandingOrders, stream_orders
 from anabranch.engine.preparing import Attempt
 from anabranch.engine.reading import lanes_of, spread, tasks_of
 from anabranch.plan.plan import Plan
@@ -31,16 +31,8 @@ class Ordering:
 
     def attempt(self, epoch: int) -> Attempt:
         """A new try of an epoch."""
-        options, name = self._options, uuid.uuid4().hex[:8]
-        streams = {
-            stream: StreamOrders(
-                options.on_bad[stream],
-                options.on_late[stream],
-                options.dead_letter,
-                options.ahead[stream].latest(time.time()) if stream in options.ahead else None,
-            )
-            for stream in self._plan.streams
-        }
+        name = uuid.uuid4().hex[:8]
+        streams = stream_orders(self._options, self._plan.streams, time.time())
         return Attempt(name, streams, self._checkpoint.stagings(epoch, name))
 
     def orders(
@@ -56,7 +48,13 @@ class Ordering:
         lanes = lanes_of(streams, known, maps, pieces)
         governor.begin(manifest)
         waiting = governor.holding(manifest, ended, flush)
-        spilled, cleaned = governor.holdings.spilling.take_next(manifest, ended or flush)
+        holdings, last = governor.holdings, ended or flush
+        spilled, cleaned = holdings.spilling.take_next(manifest, last)
+        scattering = holdings.hot.take_next({*waiting.holds, *spilled})
+        last = last or holdings.spilling.settling
+        turns = holdings.shapes.take_next(
+            manifest, maps, waiting.holds, spilled, cleaned, scattering, last
+        )
         return Orders(
             standing=self._standing,
             epoch=epoch,
@@ -82,7 +80,9 @@ class Ordering:
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=governor.holdings.hot.take_next({*waiting.holds, *spilled}),
+            scattering=scattering,
+            turns=turns,
+            sampling=governor.planning.due(ended),
             released=waiting.released,
             held=waiting.held,
             reach={

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from anabranch.adapt.protocols.replanning import Turn
 from anabranch.engine.faults import SiteFaults
+from anabranch.engine.options import RunOptions
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Grid, Scattered
 from anabranch.routing.lane_times import Idle
@@ -29,6 +31,21 @@ class StreamOrders:
     dead_letter: str | None
     latest: int | None = None
     """The latest time that a row may have."""
+
+
+def stream_orders(
+    options: RunOptions, streams: Iterable[str], now: float
+) -> dict[str, StreamOrders]:
+    """The same for each of these streams, at this time of day."""
+    return {
+        name: StreamOrders(
+            options.on_bad[name],
+            options.on_late[name],
+            options.dead_letter,
+            options.ahead[name].latest(now) if name in options.ahead else None,
+        )
+        for name in streams
+    }
 
 
 @dataclass(frozen=True)
@@ -66,6 +83,10 @@ class Orders:
     """For each split task its pieces, with the stream of each."""
     grids: Mapping[str, Grid] = field(default_factory=dict)
     """The cells of each exchange whose rows meet in a grid."""
+    turns: Mapping[str, Turn] = field(default_factory=dict)
+    """The shapes of joins of several inputs, where they are not the flat one, and what comes to them."""
+    sampling: Collection[str] = ()
+    """The joins of which it is counted what they would do in other shapes."""
     scattered: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
     """Slots of each exchange whose rows meet in cells."""
     scattering: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)

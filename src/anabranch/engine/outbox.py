@@ -282,5 +282,5 @@ def write_results(
         report.result_rows[query] = report.result_rows.get(query, 0) + leaving.height
         if leaving.height and query in orders.results:
             # A query may have rows from several origins in one task: each is a part of its own
-            written = orders.results[query].write(leaving, f"{part}-{origin}-{number}")
-            report.result_parts.setdefault(query, []).append(written)
+            written = orders.results[query].write_all(leaving, f"{part}-{origin}-{number}")
+            report.result_parts.setdefault(query, []).extend(written)

@@ -41,13 +41,18 @@ class Outlets:
     def open(self, sinks: Mapping[str, Sink], run: str) -> None:
         """Takes the places of the results for this run; raises if one cannot be written, or is another's."""
         settings = self._options.settings
-        schemas = {output.query: output.schema for output in self._plan.outputs}
+        outputs = {output.query: output for output in self._plan.outputs}
+        kept = self._options.evolution.kept if self._options.evolution else {}
         for query, sink in sinks.items():
             self._writers[query] = sink.open(
                 WriteContext(
                     run=run,
                     query=query,
-                    schema=schemas[query],
+                    schema=outputs[query].schema,
+                    replaces=outputs[query].replaces,
+                    keys=outputs[query].keys,
+                    marked=outputs[query].marked,
+                    formerly=kept.get(query, query),
                     checkpoint=self._place,
                     fsync=settings.fsync,
                     private=settings.private_files,

@@ -43,6 +43,8 @@ def as_splits_see(orders: Orders) -> Orders:
         idle=NOBODY,
         settling=False,
         scattering={},
+        turns={},
+        sampling=(),
         released={},
         cleaned={},
         fetch={},

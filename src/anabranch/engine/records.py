@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from anabranch.adapt.protocols.replanning import NO_TURN
 from anabranch.control.holdings import Steered
 from anabranch.engine.lanes import seen_in_lanes
 from anabranch.engine.orders import Orders
@@ -104,6 +105,8 @@ def subquery_record(
         exchange=subquery.exchange,
         **identified(subquery),
         shelf=before.shelf.after(change),
+        shapes=list(orders.turns.get(subquery.name, NO_TURN).shapes),
+        wanted_shapes=list(steered.shapes.get(subquery.name, ())),
         watermark=subquery.watermark(reach.watermark),
         combine=subquery.name in steered.combining,
         rows_in=before.rows_in + sum(part.rows_in for part in done),

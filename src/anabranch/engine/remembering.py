@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import SubqueryReport, masked_as_plain
+from anabranch.engine.reshaping import groups_of, reshape
 from anabranch.operators.base import Moment
+from anabranch.operators.join import SymmetricJoin
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.ranges import intersect, subtract, union
 from anabranch.routing.reach import SlotFlow
@@ -17,24 +19,60 @@ from anabranch.state.packing import bring_back, put_away
 from anabranch.state.segment import Ranges
 
 
-def parts_of(orders: Orders, subquery: Subquery, flow: SlotFlow) -> Iterator[SiteState]:
-    """The state of a flow; slots with something that is packed piece by piece, so that little is unpacked."""
-    near = orders.shelves[subquery.name].within(flow.slots)
+def parts_of(
+    orders: Orders, subquery: Subquery, site: int, flow: SlotFlow, before: int | None,
+    done: SubqueryReport,
+) -> Iterator[SiteState]:  # fmt: skip
+    """The state of a flow, that of slots of one shape together.
+
+    Slots with something that is packed come piece by piece, so that little is unpacked; so do those that come
+    to another shape first, with what is not due by the watermark before.
+    """
+    for slots, shape, former in groups_of(orders, subquery, flow):
+        state = _state(orders, subquery, flow, slots, shape)
+        if shape != former:
+            for piece in state.in_pieces():
+                _reshape(orders, subquery, site, piece, former, before, done)
+                yield piece
+            continue
+        packed = union([], [some for ref in state.refs if ref.packed for some in state.wanted(ref)])
+        if flow.cuts:
+            packed = slots
+        plain = subtract(slots, packed)
+        if not packed:
+            yield state
+        elif plain:
+            yield state.part(plain)
+        if packed:
+            yield from state.part(packed).in_pieces()
+
+
+def _state(
+    orders: Orders, subquery: Subquery, flow: SlotFlow, slots: Ranges, shape: str
+) -> SiteState:
+    """The state of these slots of a flow."""
+    near = orders.shelves[subquery.name].within(slots)
     if flow.newest:
         oldest = min(epoch for epoch, _ in flow.newest)
         near = [ref for ref in near if ref.born[1] > oldest]
-    state = SiteState(orders.place, near, flow.slots, orders.epoch, orders.piece_bytes, flow.newest)
+    state = SiteState(
+        orders.place, near, slots, orders.epoch, orders.piece_bytes, flow.newest, shape
+    )
     state.refs = [ref for ref in near if state.wanted(ref)]
-    packed = union([], [slots for ref in state.refs if ref.packed for slots in state.wanted(ref)])
-    if flow.cuts:
-        packed = flow.slots
-    plain = subtract(flow.slots, packed)
-    if not packed:
-        yield state
-    elif plain:
-        yield state.part(plain)
-    if packed:
-        yield from state.part(packed).in_pieces()
+    return state
+
+
+def _reshape(
+    orders: Orders, subquery: Subquery, site: int, piece: SiteState, former: str,
+    before: int | None, done: SubqueryReport,
+) -> None:  # fmt: skip
+    """Brings a piece of the state of a join to the shape in which it goes on."""
+    join = subquery.operator
+    assert isinstance(join, SymmetricJoin)
+    name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
+    written, masked = reshape(join, piece, former, before, name, fsync)
+    done.segments += written
+    done.masked += masked_as_plain(masked)
 
 
 def plain_again(
@@ -68,7 +106,16 @@ def put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryRepor
         state = SiteState(orders.place, near, slots, orders.epoch, orders.piece_bytes)
         name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
         passed = subquery.watermark(watermark)
-        written, masked = put_away(state, subquery.operator.tables, name, fsync, passed)
+        tables = subquery.operator.tables
+        # What lies between inputs and results does not go along: it can be made again
+        between = {table.name for table in tables if table.between}
+        done.masked += [
+            (ref.file, ref.batch, some)
+            for ref in near
+            if ref.table in between and (some := state.wanted(ref))
+        ]
+        state.refs = [ref for ref in near if ref.table not in between]
+        written, masked = put_away(state, tables, name, fsync, passed)
         done.segments += written
         done.masked += masked_as_plain(masked)
 

@@ -82,6 +82,8 @@ class SubqueryReport(msgspec.Struct):
     segments: list[SegmentRef] = msgspec.field(default_factory=list)
     masked: list[tuple[str, int, list[tuple[int, int]]]] = msgspec.field(default_factory=list)
     warnings: list[str] = msgspec.field(default_factory=list)
+    sampled: dict[int, list[float]] = msgspec.field(default_factory=dict)
+    """What a join would do in other shapes, by partition, if that was to be counted."""
 
 
 class SiteReport(msgspec.Struct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 import uuid
@@ -13,6 +14,7 @@ import polars as pl
 
 from anabranch.control.governor import Governor
 from anabranch.control.manner import Manner
+from anabranch.engine.chronicle import Chronicle
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.controls import Controls
 from anabranch.engine.evolution import Evolution
@@ -20,6 +22,8 @@ from anabranch.engine.loop import Loop
 from anabranch.engine.options import RunOptions
 from anabranch.engine.transport import Transport
 from anabranch.errors import AnabranchError, RunError, no_attribute, suggest
+from anabranch.events.journal import Journal
+from anabranch.events.stream import FAR_FLUSH_SECONDS, FLUSH_SECONDS, EventStream, Listener
 from anabranch.explain.draw import draw_svg
 from anabranch.explain.explanation import Explanation
 from anabranch.explain.text import explain_text
@@ -61,14 +65,25 @@ class Run(Controls):
         except BaseException:
             self._checkpoint.close()
             raise
+        self._events = self._event_stream()
+        self._chronicle = Chronicle(
+            plan, options, self.run_id, self._checkpoint, self._governor, self._events
+        )
         self._loop = Loop(
-            plan, sources, transport, options, self._checkpoint, self._governor, self.run_id
+            plan, sources, transport, options, self._checkpoint, self._governor, self._chronicle
         )
         self._ended = threading.Event()
         self._exception: AnabranchError | None = None
         self._thread = threading.Thread(
             target=self._run, name=f"anabranch-{options.name}", daemon=True
         )
+
+    def _event_stream(self) -> EventStream:
+        place, most = self._checkpoint.store.place, self.options.settings.event_history_bytes
+        journal = None
+        if most and not self.options.temporary:
+            journal = Journal(place, self.run_id, time.time(), most)
+        return EventStream(journal, FAR_FLUSH_SECONDS if place.far else FLUSH_SECONDS)
 
     # -- the handle -------------------------------------------------------------------------------
 
@@ -102,12 +117,35 @@ class Run(Controls):
     @property
     def last_progress(self) -> dict[str, Any] | None:
         """The report of the last epoch, with Spark's field names; None before the first."""
-        return self._loop.progress[-1] if self._loop.progress else None
+        return self._chronicle.progress[-1] if self._chronicle.progress else None
 
     @property
     def recent_progress(self) -> list[dict[str, Any]]:
         """The reports of the last epochs, oldest first."""
-        return list(self._loop.progress)
+        return list(self._chronicle.progress)
+
+    def listen(self, listener: Listener, recent: bool = False) -> Callable[[], None]:
+        """Calls a function with every event of the run; with `recent`, with those remembered first.
+
+        It is called in a thread of its own, in order; the run does not wait for it. Returns a function that
+        ends it. The kinds of events are in `anabranch.events.event`.
+        """
+        return self._events.listen(listener, recent)
+
+    def page(self, port: int = 0, control: bool = False, host: str = "127.0.0.1") -> Any:
+        """Opens a page on the run in this process; its `url` has the token, `close()` ends it.
+
+        It only shows, unless it is given `control`. Needs `pip install 'anabranch[page]'`.
+        """
+        # What people see stands above a run, which does without
+        return importlib.import_module("anabranch.observe.page.opening").page_of_run(
+            self, port, control, host
+        )
+
+    @property
+    def sinks(self) -> Mapping[str, Sink]:
+        """Where the results of each query go."""
+        return self._checkpoint.sinks
 
     def await_termination(self, timeout: float | None = None) -> bool:
         """Waits for the end; True if it has come. Raises the error that ended the run, if one did.
@@ -193,6 +231,7 @@ class Run(Controls):
 
     def start(self) -> Run:
         self._loop.open()
+        self._chronicle.started()
         self._thread.start()
         return self
 
@@ -206,6 +245,7 @@ class Run(Controls):
             self._exception = loop.told(error)
             loop.message = f"Failed: {self._exception}"
         finally:
+            self._chronicle.ended(self._exception)
             failure = loop.release()
             if failure is not None and self._exception is None:
                 self._exception, loop.message = failure, f"Failed: {failure}"

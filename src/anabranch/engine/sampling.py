@@ -11,6 +11,7 @@ from anabranch.adapt.policies.combine import Intake
 from anabranch.control.observed import Observed
 from anabranch.engine.counting import made, together
 from anabranch.engine.orders import Orders
+from anabranch.engine.replanning import counted_samples, work_of
 from anabranch.engine.report import EpochReport
 from anabranch.plan.subquery import Subquery
 from anabranch.settings import AUTO, Settings
@@ -36,6 +37,7 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
     return Observed(
         orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory,
         {one.name: _intake(orders, report, one) for one in orders.plan.subqueries.values() if one.combines},
+        joins=work_of(orders, report), sampled=counted_samples(orders, report),
     )  # fmt: skip
 
 

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import msgspec
 import polars as pl
 
+from anabranch.adapt.protocols.replanning import NO_TURN
 from anabranch.engine.counting import Made, added
 from anabranch.engine.laps import Laps
 from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, write_results
 from anabranch.engine.remembering import parts_of, plain_again, put_aside, remember
+from anabranch.engine.replanning import count_sample
 from anabranch.engine.report import (
     EpochReport,
     Fault,
@@ -162,15 +164,18 @@ def _advance(
         own = frames if len(flows) == 1 else [_cut(frame, flow.slots) for frame in frames]
         moment = Moment(subquery.watermark(flow.before), subquery.watermark(flow.after))
         still = moment.before == moment.after and not any(own) and not flow.cuts
-        if still and subquery.exchange not in orders.scattering:
+        changing = orders.turns.get(subquery.name, NO_TURN).changing
+        if still and not changing and subquery.exchange not in orders.scattering:
             continue  # neither rows nor time have come
         part_name = f"site-{site:04d}-{number}"
         results = SentResults(orders, subquery, part_name, report, outbox, made, laps)
-        for part in parts_of(orders, subquery, flow):
+        for part in parts_of(orders, subquery, site, flow, moment.before, done):
             mine = own if part.owned == flow.slots else [_cut(frame, part.owned) for frame in own]
             if flow.cuts:
                 results.add(subquery.operator.owed(part, flow.cuts))
             results.add(subquery.operator.advance(mine, part, moment))
+            if subquery.name in orders.sampling and not (flow.cuts or flow.newest):
+                count_sample(orders, subquery, mine, part, moment.before, done)
             done.groups += part.groups
             done.compared += part.compared
             done.warnings += part.warnings

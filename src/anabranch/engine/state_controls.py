@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from anabranch.adapt.actions import CleanUp, Spill
+from anabranch.control.shapes import kept_shape
 from anabranch.control.spilling import apart
 from anabranch.engine.steering import Steering
 from anabranch.errors import RunError
+from anabranch.language.join import Join
+from anabranch.language.shape import MOST_INPUTS
 
 
 class StateControls(Steering):
@@ -44,6 +47,40 @@ class StateControls(Steering):
                 f"State of partition {partition} of '{subquery}' is put aside: run.recall('{subquery}', "
                 f"{partition}) brings it back."
             )
+
+    def replan(self, subquery: str, shape: str, partition: int | None = None) -> None:
+        """Lets a join of several inputs work in another shape from the next epochs on, such as ((0,1),2).
+
+        Of one partition, told by its first slot, or of all. A few epochs may pass until state of any size has
+        come to it; results are the same throughout. With `plans="fixed"` it stays so; otherwise what is
+        measured may change it again.
+        """
+        with self._changing():
+            known = self.partition_map(subquery)
+            joins = self._governor.holdings.shapes
+            if subquery not in joins.inputs:
+                raise RunError(self._why_flat(subquery))
+            starts = known.starts[: known.partition_at(known.slots - known.cells - 1) + 1]
+            if partition is not None:
+                starts = (self._subject(subquery, partition)[1],)
+            kept = kept_shape(shape, joins.inputs[subquery])
+            actions = joins.changes(subquery, known, starts, kept, "asked for")
+            self._governor.holdings.request(actions, self._checkpoint.manifest.epoch)
+
+    def _why_flat(self, subquery: str) -> str:
+        node = self.plan.subqueries[subquery].node
+        if not isinstance(node, Join):
+            return f"'{subquery}' is no join: only joins have a shape."
+        if node.kind != "inner":
+            return (
+                f"'{subquery}' is a {node.kind} join, and what a row gives that meets nothing "
+                "depends on all inputs at once, so it has one shape. Only inner joins can have another."
+            )
+        if len(node.parts) < 3 or not node.keys[0]:
+            return f"'{subquery}' has {len(node.parts)} inputs: with fewer than three on one key, one shape."
+        return (
+            f"'{subquery}' has {len(node.parts)} inputs: with more than {MOST_INPUTS}, one shape."
+        )
 
     def recall(self, subquery: str, partition: int) -> None:
         """Brings the state of a partition back that was put aside; it gives what it owes."""

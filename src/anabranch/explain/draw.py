@@ -11,6 +11,7 @@ from anabranch.explain.arrange import arrange
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.explain.layout import LABELS, LINE, Item, Layout, Rect
 from anabranch.explain.words import (
+    calls_words,
     keys_words,
     operator_words,
     steps_words,
@@ -18,6 +19,8 @@ from anabranch.explain.words import (
     window_words,
 )
 from anabranch.language.groups import Aggregate, History
+from anabranch.language.ranked import Ranked
+from anabranch.language.timeline import Timeline
 from anabranch.partitioning.flow import ASSUMED, Flow
 
 BROAD = 0.55
@@ -156,6 +159,8 @@ def _subquery_lines(part: SubqueryPart) -> list[str]:
         shown = operator_words(node).removeprefix(f"{title_words(node)}: ")
         window = window_words(node) if isinstance(node, Aggregate) else f"last {node.rows:,} rows"
         lines = [window, f"by {keys_words(node)}" if node.keys else "one group", shown]
+    if isinstance(node, Ranked | Timeline):
+        lines = [title_words(node), calls_words(node)]
     if part.work is not None:
         work = part.work
         lines.append(f"busy {work.seconds:.3f} s ({work.share:.0%}), skew {work.skew:.2f}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anabranch.amount import several
 from anabranch.language.expression import Column, Expression, substitute
 from anabranch.language.join import Join
+from anabranch.language.shape import flat_shape
 from anabranch.language.window import UNITS
 from anabranch.partitioning.term import text_of
 
@@ -21,6 +23,19 @@ def join_words(node: Join) -> str:
         for group in zip(*node.keys, strict=True)
     )
     return f"{node.kind} join{ways}{f' on {pairs}' if pairs else ''}{_apart(node)}{_rest(node)}"
+
+
+def shape_words(inputs: int, shapes: Mapping[str, int], partitions: int) -> str:
+    """The shapes that a join of so many inputs works in, and on how many partitions.
+
+    >>> shape_words(3, {"((0,1),2)": 60, "": 4}, 64)
+    '((0,1),2) on 60 partitions, (0,1,2) on 4 partitions'
+    """
+    flat = str(flat_shape(inputs))
+    used = shapes or {"": partitions}
+    return ", ".join(
+        f"{shape or flat} on {several(count, 'partition')}" for shape, count in used.items()
+    )
 
 
 def _text(node: Join, number: int, key: Expression) -> str:

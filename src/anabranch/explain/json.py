@@ -117,6 +117,7 @@ def _work(work: Work) -> dict[str, Any]:
         "stateRows": work.state_rows,
         "stateBytes": work.state_bytes,
         "combining": work.combining,
+        "shapes": {shape or "m-way": count for shape, count in work.shapes.items()},
     }
 
 

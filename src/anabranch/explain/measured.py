@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.partitioning.flow import COUNTED, Flow
+from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.shaped import shapes_in_use
 from anabranch.state.manifest import Manifest, SubqueryRecord
 
 
@@ -31,6 +33,9 @@ class Work:
     state_bytes: int
     combining: bool
     """Whether senders sub-aggregate for it now."""
+    shapes: dict[str, int]
+    """The shapes of a join with the partitions that work in each; empty if all of them are flat."""
+    partitions: int
 
     @property
     def rows_in(self) -> float:
@@ -66,7 +71,7 @@ def measured_by(manifest: Manifest) -> Measured | None:
         stream_rows={name: stream.rows for name, stream in manifest.streams.items()},
         late_rows={name: stream.late for name, stream in manifest.streams.items()},
         work={
-            name: _work(record, len({*manifest.exchanges[record.exchange].sites}), epochs, seconds)
+            name: _work(record, manifest.exchanges[record.exchange].map(), epochs, seconds)
             for name, record in manifest.subqueries.items()
         },
         results={name: rows / epochs for name, rows in manifest.result_rows.items()},
@@ -74,7 +79,7 @@ def measured_by(manifest: Manifest) -> Measured | None:
     )
 
 
-def _work(record: SubqueryRecord, sites: int, epochs: int, seconds: float) -> Work:
+def _work(record: SubqueryRecord, known: PartitionMap, epochs: int, seconds: float) -> Work:
     return Work(
         received=Flow(record.rows_received / epochs, record.bytes_received / epochs, COUNTED),
         local=Flow((record.rows_in - record.rows_received) / epochs, 0, COUNTED),
@@ -85,8 +90,10 @@ def _work(record: SubqueryRecord, sites: int, epochs: int, seconds: float) -> Wo
         seconds=record.seconds,
         share=record.seconds / seconds if seconds else 0.0,
         skew=record.skew,
-        sites=sites,
+        sites=len({*known.sites}),
         state_rows=record.shelf.rows,
         state_bytes=record.shelf.bytes,
         combining=record.combine,
+        shapes=shapes_in_use(record.shapes, known.starts, known.slots) if record.shapes else {},
+        partitions=known.partitions,
     )

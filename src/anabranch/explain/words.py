@@ -11,6 +11,8 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
+from anabranch.language.ranked import Ranked
+from anabranch.language.timeline import Timeline
 from anabranch.language.window import (
     CountWindow,
     Everything,
@@ -19,7 +21,8 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
-from anabranch.operators.stateless import Step, Where
+from anabranch.operators.stateless import Select, Step, Where
+from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.term import text_of
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
@@ -32,7 +35,14 @@ def operator_words(node: Node) -> str:
     if isinstance(node, Aggregate | History):
         found = ", ".join(_aggregate(part) for part in node.aggregates)
         return f"{title_words(node)}: {found or 'the groups themselves'}"
+    if isinstance(node, Ranked | Timeline):
+        return f"{title_words(node)}: {calls_words(node)}"
     return title_words(node)
+
+
+def calls_words(node: Ranked | Timeline) -> str:
+    """What rows get of the rows around them."""
+    return ", ".join(map(str, node.calls)) or "the rows themselves"
 
 
 def title_words(node: Node) -> str:
@@ -45,6 +55,17 @@ def title_words(node: Node) -> str:
         case History():
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"
+        case Ranked():
+            of = f" and {keys_words(node)}" if node.keys else ""
+            by = ", ".join(map(str, node.order)) or "their content"
+            few = "all rows" if node.limit is None else f"rows with {node.limit}"
+            time = node.input.ordered
+            assert time
+            window = _window(Tumble(node.size), time.column, time.timestamps)
+            return f"{few} of {window}{of}, by {by}"
+        case Timeline():
+            of = f" of each {keys_words(node)}" if node.keys else ""
+            return f"every row, with those around it{of} in the order of time"
         case Numbered():
             return "rows numbered in the order of both inputs"
         case Join():
@@ -62,9 +83,9 @@ def merger_words(merger: str) -> str:
     }[merger]
 
 
-def keys_words(node: Aggregate | History) -> str:
+def keys_words(node: Aggregate | History | Ranked | Timeline) -> str:
     return ", ".join(
-        text_of(key.expression) if isinstance(node, History) else _named(key) for key in node.keys
+        _named(key) if isinstance(node, Aggregate) else text_of(key.expression) for key in node.keys
     )
 
 
@@ -110,6 +131,8 @@ def step_words(step: Step, verbose: bool = False) -> str:
     """A filter, or the columns that are computed."""
     if isinstance(step, Where):
         return f"where {text_of(step.predicate)}"
+    if isinstance(step, (IntoWindows, Unnested)):
+        return str(step)
     shown = (_named(part) for part in step.columns)
     if not verbose:
         names = (part.name for part in step.columns)
@@ -131,7 +154,7 @@ def steps_words(steps: Sequence[Step], verbose: bool = False, leaving: bool = Fa
 
 
 def _only_names(step: Step) -> bool:
-    return not isinstance(step, Where) and all(
+    return isinstance(step, Select) and all(
         isinstance(part.expression, Column) and part.expression.name == part.name
         for part in step.columns
     )

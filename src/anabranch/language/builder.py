@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from anabranch.errors import LanguageError, no_attribute
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
+from anabranch.language.aggregate_call import IN_ORDER
+from anabranch.language.among import Among, sorts
 from anabranch.language.bounds import all_of
 from anabranch.language.checked import checked
 from anabranch.language.expression import (
@@ -29,20 +31,16 @@ from anabranch.language.expression import (
     Expression,
     Named,
     substitute,
-    type_of,
 )
+from anabranch.language.group_window import grouping_of
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.matching import right_names
 from anabranch.language.node import Node
-from anabranch.language.order import told_by, tumble_size
+from anabranch.language.over import NamedRowCall, Sort
+from anabranch.language.ranked import limited
 from anabranch.language.sql.expression import read_expression
-from anabranch.language.stateless import Branch, Filter, Project, Union, retimed
-from anabranch.language.window import (
-    Everything,
-    Tumble,
-    Window,
-)
+from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.window_key import WindowKey
 
 Key: TypeAlias = "str | Expression | Named | WindowKey"
@@ -88,7 +86,7 @@ class Query:
         """
         if isinstance(predicate, str):
             predicate = read_expression(predicate, self.node.schema, "where()")
-        return Query(Filter(self.node, predicate))
+        return Query(Filter(limited(self.node, predicate), predicate))
 
     having = where
 
@@ -168,9 +166,26 @@ class Query:
         return Grouped(self.node, keys)
 
     @checked
+    def over(
+        self, *keys: str | Expression | Named, window: int | str | None = None,
+        by: str | Expression | Sort | Sequence[Any] = (),
+    ) -> Around:  # fmt: skip
+        """Each row among those with the same keys: of a window in any order, or all in the order of time."""
+        return Around(self.node, tuple(_named(key) for key in keys), window, sorts(by))
+
+    @checked
     def history(self, *keys: str | Expression | Named, rows: int) -> Histories:
         """For each row the last `rows` rows of its group: `.agg(...)` computes a value on every row."""
         return Histories(self.node, tuple(_named(key) for key in keys), rows)
+
+
+@dataclass(frozen=True)
+class Around(Among):
+    """Rows with the others of their group, waiting for what is asked of these."""
+
+    def add(self, *calls: NamedRowCall) -> Query:
+        """The rows with these values added: `.add(rank().alias("place"))`."""
+        return Query(self.asked(calls))
 
 
 @dataclass(frozen=True)
@@ -182,52 +197,19 @@ class Grouped:
 
     def agg(self, *aggregates: NamedAggregate | AggregateCall, emit: str = "final") -> Query:
         """One row per group and window: once when the window closes, or with emit='update' on change."""
-        plain: list[Named] = []
-        window: Window | None = None
-        node = self._timed()
-        ordered = node.ordered
-        for key in self.keys:
-            found: Window | None = None
-            if isinstance(key, WindowKey):
-                found = key.resolve(ordered)
-            else:
-                named = _named(key)
-                type_of(named.expression, node.schema, f"GROUP BY {named}")
-                size = ordered and tumble_size(named.expression, ordered)
-                if size and size > 1 and ordered and ordered.timestamps:
-                    raise LanguageError(
-                        f"'{named.expression}' would count microseconds, for the ordered attribute is "
-                        'a timestamp: group by a window such as tumble("1 minute").'
-                    )
-                if size:
-                    found = Tumble(size, named.name)
-                else:
-                    plain.append(named)
-            if found and window:
-                raise LanguageError(f"GROUP BY has two windows, {window} and {found}: keep one.")
-            window = window or found
-        return Query(
-            Aggregate(
-                node,
-                tuple(plain),
-                window or Everything(),
-                tuple(_named_aggregate(part) for part in aggregates),
-                emit,
-            )
+        named = [key if isinstance(key, WindowKey) else _named(key) for key in self.keys]
+        calls = tuple(_named_aggregate(part) for part in aggregates)
+        read = [argument for part in calls for argument in part.call.arguments]
+        grouping = grouping_of(self.node, named, read)
+        ordered = any(part.call.function in IN_ORDER for part in calls)
+        sequence = grouping.sequence if ordered else None
+        query = Query(
+            Aggregate(grouping.node, grouping.keys, grouping.window, calls, emit, sequence)
         )
-
-    def _timed(self) -> Node:
-        """The rows, ordered by the column that the window is about: after a join several may do."""
-        if self.node.ordered is None:
-            return self.node
-        windows = [key for key in self.keys if isinstance(key, WindowKey)]
-        if windows:
-            return retimed(self.node, windows[0].column or self.node.ordered.column) or self.node
-        keys = [_named(key).expression for key in self.keys if not isinstance(key, WindowKey)]
-        for ordered in told_by(self.node.ordered):
-            if any(tumble_size(key, ordered) for key in keys):
-                return retimed(self.node, ordered.column) or self.node
-        return self.node
+        if grouping.shown is None:
+            return query
+        others = (*(key.name for key in grouping.keys), *(part.name for part in calls))
+        return query.select(*grouping.shown, *others)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def checked(function: F, error: type[AnabranchError] = LanguageError) -> F:
             for value in given if several else (given,):
                 if wanted.get(name) and not any(_fits(value, kind) for kind in wanted[name]):
                     raise error(
-                        f"{function.__name__}(): {name} is {_shown(value)}; expected "
+                        f"{function.__name__}(): {name} is {shown_value(value)}; expected "
                         f"{' or '.join(map(_told, wanted[name]))}."
                     )
         return function(*positional, **named)
@@ -82,7 +82,8 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def _shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
+    """What was given instead of what was expected, as far as it helps."""
     shown = (
         f"{value!r}"
         if isinstance(value, (str, int, float, bytes, type(None)))

@@ -6,9 +6,15 @@ as Polars expressions. NULL gives NULL unless said otherwise.
 
 from __future__ import annotations
 
+import datetime as dt
+import zoneinfo
 from collections.abc import Callable, Mapping
 
 import polars as pl
+
+from anabranch.language.nested_functions import NESTED, NESTED_CONSTANTS
+from anabranch.language.text_functions import TEXT_CONSTANTS, TEXTS, text_misuse
+from anabranch.language.time_functions import TIMES
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 """What `trim` takes away unless told: spaces of all widths, not tabs or ends of lines, as DuckDB does."""
@@ -175,16 +181,38 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "date_trunc": lambda unit, a: a.dt.truncate(TRUNCATIONS[unit]),
     "ip_number": _ip_number,
     "ip_text": _ip_text,
+    "trunc": lambda a: pl.when(a < 0).then(a.ceil()).otherwise(a.floor()),
+    "cbrt": lambda a: a.cast(pl.Float64).cbrt(),
+    "sin": lambda a: a.cast(pl.Float64).sin(),
+    "cos": lambda a: a.cast(pl.Float64).cos(),
+    "tan": lambda a: a.cast(pl.Float64).tan(),
+    "asin": lambda a: a.cast(pl.Float64).arcsin(),
+    "acos": lambda a: a.cast(pl.Float64).arccos(),
+    "atan": lambda a: a.cast(pl.Float64).arctan(),
+    "atan2": lambda a, b: pl.arctan2(a.cast(pl.Float64), b.cast(pl.Float64)),
+    "degrees": lambda a: a.cast(pl.Float64).degrees(),
+    "radians": lambda a: a.cast(pl.Float64).radians(),
+    "isnan": lambda a: a.is_nan(),
+    "isfinite": lambda a: a.is_finite(),
+    "bit_count": lambda a: a.bitwise_count_ones().cast(pl.Int64),
+    **TIMES,
+    **TEXTS,
+    **NESTED,
 }
 
 CONSTANTS: Mapping[str, tuple[int, ...]] = {
     "like": (1,), "round": (1,), "right": (1,), "trim": (1,), "ltrim": (1,), "rtrim": (1,),
-    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,),
+    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2), "local_trunc": (0, 2),
+    **TEXT_CONSTANTS, **NESTED_CONSTANTS,
+    "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,),
+    "strpdate": (1,),
 }  # fmt: skip
 
 
 def misuse(function: str, place: int, value: object) -> str | None:
     """What is expected of a constant argument, if this value is not it."""
+    if function in TEXT_CONSTANTS:
+        return text_misuse(function, place, value)
     whole = type(value) is int
     match function, place:
         case "date_trunc", 0:
@@ -195,6 +223,13 @@ def misuse(function: str, place: int, value: object) -> str | None:
             fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]
         case "split_part", 2:
             fits, wanted = whole and value >= 1, "the number of a part, from 1"  # type: ignore[operator]
+        case ("time_bucket", _):
+            fits, wanted = isinstance(value, dt.timedelta), "a length of time"
+        case ("to_zone" | "at_zone", 1) | ("local_trunc", 2):
+            fits, wanted = (
+                value in zoneinfo.available_timezones(),
+                "a time zone such as 'Europe/Berlin'",
+            )
         case ("replace" | "split_part", 1):
             fits, wanted = isinstance(value, str) and value != "", "a text that is not empty"
         case _:

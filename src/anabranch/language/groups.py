@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate import NamedAggregate, result_type
-from anabranch.language.expression import Named, type_of
+from anabranch.language.aggregate_call import IN_ORDER
+from anabranch.language.expression import TYPES, Column, Named, columns_of, type_of
 from anabranch.language.node import Node, require_distinct
-from anabranch.language.order import Ordered
+from anabranch.language.order import Near, Ordered
 from anabranch.language.updates import Updates, refuse_updates
 from anabranch.language.window import (
     END,
@@ -22,6 +24,7 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
+from anabranch.language.windowed import window_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,8 @@ class Aggregate(Node):
     window: Window
     aggregates: tuple[NamedAggregate, ...]
     emit: str = "final"
+    sequence: str | None = None
+    """The column that tells which row of a window is first, if its times are all the same."""
     schema: pl.Schema = field(init=False)
     ordered: Ordered | None = field(init=False)
 
@@ -53,6 +58,7 @@ class Aggregate(Node):
                     "join loses it, and so does a select without it."
                 )
             stamps = self.input.ordered.timestamps
+            self._refuse_computed(self.input.ordered)
             raise LanguageError(
                 "This aggregate has no window, so it would never be final and its state would grow "
                 "for ever: group by a window of the ordered attribute ("
@@ -62,7 +68,7 @@ class Aggregate(Node):
                 "SET allow_unbounded_state = true)."
             )
         for named in self.aggregates:
-            if named.call.function in ("first", "last") and self.input.ordered is None:
+            if named.call.function in IN_ORDER and self.input.ordered is None:
                 raise LanguageError(
                     f"{named}: the input has no ordered attribute any more, so nothing is first or "
                     f"last. Keep it in the select. Columns: {', '.join(self.input.schema)}."
@@ -80,16 +86,27 @@ class Aggregate(Node):
         object.__setattr__(self, "ordered", self._order())
         if self.emit == "update":
             keys = {*self._window_types(), *(key.name for key in self.keys)}
-            object.__setattr__(self, "updates", Updates(frozenset(keys)))
+            derived = frozenset({END} & self._window_types().keys())
+            object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
+
+    def _refuse_computed(self, time: Ordered) -> None:
+        """Tells which functions of the time are windows, where a key is another one."""
+        for key in self.keys:
+            if time.timestamps and time.column in columns_of(key.expression):
+                raise LanguageError(
+                    f"GROUP BY {key.expression}: this is computed of the ordered attribute '{time.column}', "
+                    "but is no window of it. These are: DATE_TRUNC('hour', ts), TIME_BUCKET('1 hour', ts), "
+                    "CAST(ts AS DATE), FLOOR(EPOCH(ts) / 3600), TUMBLE(ts, '1 hour'), of the attribute as it "
+                    "is."
+                )
 
     def _window_types(self) -> dict[str, pl.DataType]:
         if isinstance(self.window, Everything):
             return {}
-        time = self._time()
-        own = self.input.schema[time.column]
-        zone = own.time_zone if isinstance(own, pl.Datetime) else None
-        kind: pl.DataType = pl.Datetime("us", zone) if time.timestamps else pl.Int64()
+        kind = window_kind(self.input, self._time())
         if isinstance(self.window, Tumble) and self.window.index:
+            if self.window.kind:
+                return {self.window.index: TYPES[self.window.kind]}
             return {self.window.index: pl.Int64() if self.window.size > 1 else kind}
         return {START: kind, END: kind}
 
@@ -106,15 +123,25 @@ class Aggregate(Node):
             return None
         time = self._time()
         match self.window:
-            case Tumble(size, str(index)):
-                return time.then(index, ("//", size))
+            case Tumble(size, str(index), kind):
+                order = time.then(index, ("//", size))
+                order = replace(order, timestamps=time.timestamps and kind is None)
+                return replace(order, near=tuple(self._near(time))) if size == 1 else order
             case Tumble(size):
-                return time.then(START, ("//", size), ("*", size))
+                return _to_the_end(time.then(START, ("//", size), ("*", size)), size)
             case Hop(size, slide):
-                return time.then(START, ("+", -size), ("//", slide), ("+", 1), ("*", slide))
+                steps = (("+", -size), ("//", slide), ("+", 1), ("*", slide))
+                return _to_the_end(time.then(START, *steps), size)
             case SessionGap():
                 return time.then(END, ("+", 1))
         return time.then(END)
+
+    def _near(self, time: Ordered) -> Iterator[Near]:
+        """The keys that follow the time as the window does, as window_end beside window_start."""
+        known = {near.column: near for near in time.near}
+        for key in self.keys:
+            if isinstance(key.expression, Column) and key.expression.name in known:
+                yield replace(known[key.expression.name], column=key.name)
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -122,9 +149,10 @@ class Aggregate(Node):
 
     def __str__(self) -> str:
         keys = ", ".join(map(str, self.keys))
+        sequence = f" IN ORDER OF {self.sequence}" if self.sequence else ""
         return (
             f"GROUP BY {self.window}{', ' if keys else ''}{keys} "
-            f"AGG {', '.join(map(str, self.aggregates))} EMIT {self.emit}"
+            f"AGG {', '.join(map(str, self.aggregates))}{sequence} EMIT {self.emit}"
         )
 
 
@@ -161,6 +189,14 @@ class History(Node):
             f"HISTORY {self.rows} BY {', '.join(map(str, self.keys))} "
             f"AGG {', '.join(map(str, self.aggregates))}"
         )
+
+
+def _to_the_end(start: Ordered, size: int) -> Ordered:
+    """The order by the beginning of windows; their ends tell it as well."""
+    if start.unit is None:
+        return start
+    length = size * start.unit
+    return replace(start, near=(Near(END, start.unit, length, length),))
 
 
 def _group_types(

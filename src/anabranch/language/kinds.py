@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from anabranch.errors import LanguageError, suggest
 
@@ -19,19 +20,28 @@ _PLAIN = frozenset(
 )  # fmt: skip
 EXPECTED = (
     "expected integers of up to 64 bits, floats of 32 or 64, decimals of up to 38 digits, texts, bytes, "
-    "truth values, dates, times or timestamps"
+    "truth values, dates, times or timestamps, and lists and structs of them"
 )
 
 
 def is_supported(kind: pl.DataType) -> bool:
     """Whether a column may be of this type.
 
-    >>> is_supported(pl.Int8()), is_supported(pl.List(pl.Int8())), is_supported(pl.Decimal(50, 2))
-    (True, False, False)
+    >>> is_supported(pl.Int8()), is_supported(pl.List(pl.Int8())), is_supported(pl.Duration())
+    (True, True, False)
     """
     if isinstance(kind, pl.Decimal):
         return kind.precision <= 38
+    if isinstance(kind, pl.List):
+        return is_supported(instance_of(kind.inner))
+    if isinstance(kind, pl.Struct):
+        return all(is_supported(instance_of(field.dtype)) for field in kind.fields)
     return kind.base_type() in _PLAIN
+
+
+def instance_of(kind: DataTypeClass | pl.DataType) -> pl.DataType:
+    """A type as an object of its class: Polars has types within types either way."""
+    return kind if isinstance(kind, pl.DataType) else kind()
 
 
 TYPES: dict[str, pl.DataType] = {
@@ -50,16 +60,52 @@ _DECIMAL = re.compile(r"(?:decimal|numeric)(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\
 def type_named(name: str) -> pl.DataType | None:
     """The type of that name; None if there is none. `decimal` alone has 18 digits, 3 after the point.
 
-    >>> type_named("decimal(10, 2)"), type_named("text")
-    (Decimal(precision=10, scale=2), None)
+    >>> type_named("decimal(10, 2)"), type_named("text"), type_named("list(int64)")
+    (Decimal(precision=10, scale=2), None, List(Int64))
     """
     written = _DECIMAL.fullmatch(name)
     if written is None:
-        return TYPES.get(name)
+        return TYPES.get(name) or _nested_type(name)
     if written[1] is None:
         return pl.Decimal(18, 3)
     precision, scale = int(written[1]), int(written[2] or 0)
     return pl.Decimal(precision, scale) if 1 <= precision <= 38 and scale <= precision else None
+
+
+def _nested_type(name: str) -> pl.DataType | None:
+    """`list(int64)`, `int64[]`, `struct(a int64, b string)`, `map(string, int64)`; None for all else."""
+    if name.endswith("[]"):
+        inner = type_named(name[:-2].strip())
+        return None if inner is None else pl.List(inner)
+    found = re.fullmatch(r"(list|array|struct|map)\s*[(<](.*)[)>]", name.strip(), re.DOTALL)
+    if found is None:
+        return None
+    word, parts = found[1], _listed(found[2])
+    if word == "struct":
+        pairs = [re.split(r"[\s:]+", part.strip(), maxsplit=1) for part in parts]
+        kinds = [type_named(pair[1].strip()) if len(pair) == 2 else None for pair in pairs]
+        fields = {
+            pair[0]: kind for pair, kind in zip(pairs, kinds, strict=True) if kind is not None
+        }
+        return pl.Struct(fields) if len(fields) == len(parts) else None
+    kinds = [type_named(part.strip()) for part in parts]
+    if word == "map" and len(kinds) == 2 and kinds[0] is not None and kinds[1] is not None:
+        return pl.List(pl.Struct({"key": kinds[0], "value": kinds[1]}))
+    if word != "map" and len(kinds) == 1 and kinds[0] is not None:
+        return pl.List(kinds[0])
+    return None
+
+
+def _listed(text: str) -> list[str]:
+    """The parts between the commas that are within no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "(<") - (letter in ")>")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def decimal_name(kind: pl.Decimal) -> str:
@@ -75,6 +121,11 @@ def type_words(kind: pl.DataType) -> str:
     """
     if isinstance(kind, pl.Decimal):
         return decimal_name(kind)
+    if isinstance(kind, pl.List):
+        return f"list({type_words(instance_of(kind.inner))})"
+    if isinstance(kind, pl.Struct):
+        fields = (f"{one.name} {type_words(instance_of(one.dtype))}" for one in kind.fields)
+        return f"struct({', '.join(fields)})"
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return f"{type_words(pl.Datetime(kind.time_unit))} in {kind.time_zone}"
     return next((name for name, named in TYPES.items() if named == kind), str(kind))

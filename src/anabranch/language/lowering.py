@@ -33,6 +33,7 @@ from anabranch.language.polars_kind import polars_kind
 from anabranch.language.spelling import COMPARISONS
 from anabranch.language.tree import Call, Column, Expression, Literal, parts_of
 from anabranch.language.typed import Typed, typed_constant
+from anabranch.language.user_function import UserFunction
 
 GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
 """Functions whose value may need more bits than what they are made of."""
@@ -74,7 +75,8 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
     """A call over its arguments; of constants alone, its value."""
     try:
         computed = _apply(call, arguments)
-        if computed.is_constant or not all(argument.is_constant for argument in arguments):
+        fixed = all(argument.is_constant for argument in arguments)
+        if computed.is_constant or computed.kind.is_nested() or not fixed:
             return computed
         value = pl.select(value=computed.expr).to_series()
     except pl.exceptions.PolarsError as error:
@@ -96,6 +98,8 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
 
 def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     function = call.function
+    if isinstance(function, UserFunction):
+        return _called(function, call, arguments)
     if function in ("cast", "try_cast"):
         return _cast(arguments[0], str(arguments[1].value), strict=function == "cast")
     if function == "in":
@@ -138,6 +142,20 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         # Polars would take what is made of constants alone for as wide as what it meets
         expr = expr.cast(kind)
     return Typed(expr, kind)
+
+
+def _called(function: UserFunction, call: Call, arguments: Sequence[Typed]) -> Typed:
+    """A function of the user's, over arguments that its types take without loss."""
+    given = zip(call.arguments, arguments, function.wanted, strict=True)
+    parts = []
+    for part, argument, wanted in given:
+        number = argument.kind.is_numeric() and wanted.is_numeric()
+        if argument.kind not in (wanted, pl.Null) and not number:
+            raise LanguageError(
+                f"{function.upper()} takes {', '.join(function.arguments)}, but {part} is {argument.kind}."
+            )
+        parts.append(cast(argument.expr, argument.kind, wanted, strict=True))
+    return Typed(function.applied(parts), function.kind)
 
 
 _PLAIN_KINDS = frozenset((pl.Int64, pl.String, pl.Boolean))

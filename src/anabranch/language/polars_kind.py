@@ -38,6 +38,8 @@ _SAMPLES: Mapping[type, Any] = {
 }  # fmt: skip
 
 
+_READING = frozenset(("strptime", "strpdate"))
+"""Functions that fail for texts that are not what they expect, as those of samples are."""
 _SAMPLE_KINDS = (pl.Int64, pl.Float64, pl.String, pl.Boolean, pl.Binary)
 """The types of constants as they are written; one that was cast has the weight of a column."""
 
@@ -54,7 +56,12 @@ def _kind_for(
             plain.append(value)
         elif constant_of is type(None):
             plain.append(pl.lit(None, kind))
-        elif constant_of is not None and constant_of in _SAMPLES and kind in _SAMPLE_KINDS:
+        elif (
+            constant_of
+            and constant_of in _SAMPLES
+            and kind in _SAMPLE_KINDS
+            and function not in _READING
+        ):
             plain.append(_SAMPLES[constant_of])
         else:
             schema[str(place)] = kind

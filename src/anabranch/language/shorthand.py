@@ -10,20 +10,16 @@ from collections.abc import Callable, Mapping
 
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.functions import DOTTED
+from anabranch.language.names import ALIASES
 from anabranch.language.tree import Call, Expression, Literal
-
-ALIASES: Mapping[str, str] = {
-    "substr": "substring", "pow": "power", "ceiling": "ceil", "char_length": "length",
-    "len": "length", "strlen": "length", "lcase": "lower", "ucase": "upper", "dayofweek": "dow",
-    "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week", "datetrunc": "date_trunc",
-    "datepart": "date_part", "prefix": "starts_with", "suffix": "ends_with",
-}  # fmt: skip
 
 PARTS: Mapping[str, str] = {
     part: part
-    for part in ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch")
+    for part in ("year", "quarter", "month", "week", "day", "dow", "doy", "hour", "minute", "second", "epoch",
+                 "isodow", "isoyear", "millisecond", "microsecond")
 } | {"dayofweek": "dow", "dayofyear": "doy", "years": "year", "months": "month", "days": "day",
-     "hours": "hour", "minutes": "minute", "seconds": "second", "weeks": "week"}  # fmt: skip
+     "hours": "hour", "minutes": "minute", "seconds": "second", "weeks": "week",
+     "milliseconds": "millisecond", "microseconds": "microsecond"}  # fmt: skip
 """The parts of a time that EXTRACT and date_part take, with the function of each."""
 
 
@@ -65,6 +61,8 @@ def _ip_number(text: Expression) -> Expression:
     octets = [int(part) for part in text.value.split(".")]
     return Literal(sum(octet << shift for octet, shift in zip(octets, (24, 16, 8, 0), strict=True)))
 
+
+__all__ = ["ALIASES", "PARTS", "SHORTHANDS", "date_part"]
 
 SHORTHANDS: Mapping[str, Callable[..., Expression]] = {
     "nullif": _nullif,

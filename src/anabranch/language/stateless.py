@@ -9,6 +9,7 @@ import polars as pl
 
 from anabranch.language.alike import refuse_unlike
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
+from anabranch.language.nearness import near_of, numbered_by
 from anabranch.language.node import Node, require_boolean, require_distinct
 from anabranch.language.order import Near, Ordered, Steps, told_by, tumble_size
 from anabranch.language.updates import refuse_updates
@@ -99,19 +100,33 @@ class Project(Node):
         for ordered in told:
             for column in self.columns:
                 if tumble_size(_widened(column.expression, ordered), ordered) == 1:
-                    return replace(ordered.then(column.name), near=tuple(self._near(ordered)))
+                    others = (near for near in self._near(ordered) if near.column != column.name)
+                    return replace(ordered.then(column.name), near=tuple(others))
         for ordered in told:
             for column in self.columns:
                 size = tumble_size(column.expression, ordered)
                 if size is not None and size <= LONGEST:
                     return ordered.then(column.name, ("//", size))
+        for ordered in told:
+            told_near = tuple(self._near(ordered))
+            if told_near:
+                # The closest; the attribute itself is gone, whatever may be called like it now
+                near = min(told_near, key=lambda one: one.high - one.low)
+                found = replace(ordered, column="", near=told_near).by(near)
+                return replace(found, near=tuple(one for one in found.near if one.column))
+        for ordered in told:
+            for column in self.columns:
+                numbered = numbered_by(column.expression, ordered, self.input.schema)
+                if numbered is not None:
+                    return replace(ordered.then(column.name, ("//", numbered[0])), timestamps=False)
         return None
 
     def _near(self, ordered: Ordered) -> Iterator[Near]:
-        known = {near.column: near for near in ordered.near}
+        """The columns that follow the time: those that did before, and what is computed of it."""
         for column in self.columns:
-            if isinstance(column.expression, Column) and column.expression.name in known:
-                yield replace(known[column.expression.name], column=column.name)
+            near = near_of(column.name, column.expression, ordered, self.input.schema)
+            if near is not None:
+                yield near
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -25,6 +25,10 @@ class Updates:
     """The columns that never change for a group."""
     leave: bool = False
     """Whether a group can fail a condition that it has met before."""
+    derived: frozenset[str] = frozenset()
+    """Those of the keys that follow from the others, as the end of a window does from its start."""
+    whole: bool = True
+    """Whether the keys still tell every two groups apart: a projection may leave some out."""
 
     def where(self, predicates: Iterable[Expression]) -> Updates:
         """Behind a filter: what rests on the keys alone holds for a group once and for all."""
@@ -34,11 +38,16 @@ class Updates:
     def select(self, columns: Iterable[Named]) -> Updates:
         """Behind a projection."""
         kept = {
-            column.name
+            column.name: column.expression.name
             for column in columns
             if isinstance(column.expression, Column) and column.expression.name in self.keys
         }
-        return replace(self, keys=frozenset(kept))
+        return replace(
+            self,
+            keys=frozenset(kept),
+            derived=frozenset(name for name, key in kept.items() if key in self.derived),
+            whole=self.whole and self.keys - self.derived <= {*kept.values()},
+        )
 
 
 def refuse_updates(what: str, updates: Updates | None) -> None:

@@ -30,12 +30,17 @@ class Tumble:
 
     size: int
     index: str | None = None
+    kind: str | None = None
+    """What k is told as, if not as a number: a `date`, a `float64`."""
 
     def __post_init__(self) -> None:
         require_length(self.size, "The size of a window")
 
     def __str__(self) -> str:
-        return f"TUMBLE({self.size} AS {self.index})" if self.index else f"TUMBLE({self.size})"
+        kind = f" {self.kind.upper()}" if self.kind else ""
+        return (
+            f"TUMBLE({self.size} AS {self.index}{kind})" if self.index else f"TUMBLE({self.size})"
+        )
 
 
 @dataclass(frozen=True)
@@ -141,8 +146,18 @@ def length_text(length: dt.timedelta) -> str:
     return f"{microseconds // UNITS[unit]} {unit}s"
 
 
-def duration(value: int | str, timestamps: bool, what: str) -> int:
-    """A length of time in the ordered attribute's unit, e.g. 60, "10 seconds" or "1 hour 30 minutes"."""
+def duration(value: int | str, timestamps: bool, what: str, days: bool = False) -> int:
+    """A length of time in the ordered attribute's unit, e.g. 60, "10 seconds" or "1 hour 30 minutes".
+
+    With `days` the attribute is a date, and its unit a day.
+    """
+    if days and isinstance(value, str):
+        number, rest = divmod(duration(value, True, what), UNITS["day"])
+        if rest:
+            raise LanguageError(
+                f"{what} is '{value}', but the ordered attribute is a date: expected whole days."
+            )
+        return number
     if isinstance(value, int):
         if timestamps:
             raise LanguageError(

@@ -17,6 +17,9 @@ INTERRUPTED = 130
 """The exit code after Ctrl-C."""
 TRACEBACK = "anabranch.traceback"
 
+OPTIONAL = {"--page": "0"}
+"""Options that may be given without their number, and what it is then."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -37,6 +40,14 @@ class _PlainHelp:
 
 class PlainCommand(_PlainHelp, TyperCommand):
     """A command."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        whole: list[str] = []
+        for arg, after in zip(args, [*args[1:], ""], strict=False):
+            whole.append(arg)
+            if arg in OPTIONAL and not after.isdecimal():
+                whole.append(OPTIONAL[arg])
+        return super().parse_args(ctx, whole)
 
 
 class PlainGroup(_PlainHelp, TyperGroup):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import signal
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any, Protocol, Self, TextIO
 from anabranch.amount import in_bytes, several
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
+from anabranch.events.event import EpochHappened, RunEvent
 from anabranch.observe.losses import bad_input
 from anabranch.observe.totals import Totals
 
@@ -109,7 +111,13 @@ def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
 
 def watch(run: Run, view: RunView, interrupted: threading.Event) -> Totals:
     """Shows the run until it has ended; raises the error that ended it, if one did."""
-    totals, seen = Totals(), -1
+    totals, heard = Totals(), queue.SimpleQueue[EpochHappened]()
+
+    def hear(event: RunEvent) -> None:
+        if isinstance(event, EpochHappened):
+            heard.put(event)
+
+    run.listen(hear, recent=True)
     stopper: threading.Thread | None = None
     with view:
         active = True
@@ -117,11 +125,10 @@ def watch(run: Run, view: RunView, interrupted: threading.Event) -> Totals:
             with suppress(AnabranchError):  # raised below, once all reports have been read
                 run.await_termination(POLL_SECONDS)
             active = run.is_active
-            for progress in run.recent_progress:
-                if progress["batchId"] > seen:
-                    seen = progress["batchId"]
-                    totals.add(progress)
-                    view.epoch(progress, totals)
+            while not heard.empty():
+                progress = heard.get().progress
+                totals.add(progress)
+                view.epoch(progress, totals)
             if interrupted.is_set() and stopper is None:
                 stopper = threading.Thread(target=run.stop, daemon=True)
                 stopper.start()

@@ -8,7 +8,7 @@ On the split side `intake` turns rows into what the operator needs of them, with
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -143,8 +143,11 @@ def evaluate(
         frame = pl.DataFrame([pl.zeros(rows.height, pl.UInt8, eager=True).alias(NO_KEY)])
         frame = frame.with_columns(arguments.values())
     if in_order:
-        assert node.input.ordered
-        frame = frame.with_columns(time_of(rows, node.input.ordered).alias(TIME), rows[SEQ])
+        ordered = node.input.ordered
+        assert ordered
+        sequence = node.sequence if isinstance(node, Aggregate) else None
+        time = time_of(rows, ordered if sequence is None else replace(ordered, column=sequence))
+        frame = frame.with_columns(time.alias(TIME), rows[SEQ])
     return frame
 
 

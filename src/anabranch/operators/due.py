@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from anabranch.language.join import Join
@@ -10,14 +12,22 @@ from anabranch.state.segment import NEVER
 
 def due_times(node: Join, number: int, time: np.ndarray) -> np.ndarray:
     """The watermark of the streams from which on no row can come that a row of this time meets."""
-    due = np.full(len(time), -NEVER)
+    return due_together(node, {number: time})
+
+
+def due_together(node: Join, times: Mapping[int, np.ndarray]) -> np.ndarray:
+    """The same for combinations of rows of some inputs, by the time of each of their rows."""
+    count = len(next(iter(times.values())))
+    due = np.full(count, -NEVER)
     for other, part in enumerate(node.parts):
-        if other == number:
+        if other in times:
             continue
-        most = node.bounds[number][other]
-        if most is None or part.ordered is None or part.ordered.unit is None:
-            return np.full(len(time), NEVER)
-        reached = (time + most) // part.ordered.unit + 1
+        bounds = [(time, node.bounds[number][other]) for number, time in times.items()]
+        latest = [time + most for time, most in bounds if most is not None]
+        if not latest or part.ordered is None or part.ordered.unit is None:
+            return np.full(count, NEVER)
+        # What meets the combination meets all of its rows
+        reached = np.minimum.reduce(latest) // part.ordered.unit + 1
         due = np.maximum(due, part.ordered.source_time(reached))
     return due
 

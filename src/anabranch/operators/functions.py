@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from anabranch.language.aggregate import NamedAggregate
+from anabranch.language.collecting import PAIRED
 from anabranch.language.expression import type_of
+from anabranch.operators.collected import Collected, Pairs, RowOfExtreme, Values
 from anabranch.operators.float_sum import FloatSum, Mean
 from anabranch.operators.partials import (
     Bits,
@@ -25,7 +27,10 @@ KINDS: dict[str, type[Partial]] = {
     "count": Count, "sum": Sum, "min": Extreme, "max": Extreme, "avg": Mean, "var": Variance,
     "stddev": Variance, "bit_or": Bits, "bit_and": Bits, "bit_xor": Bits, "first": FirstOrLast,
     "last": FirstOrLast, "count_distinct": Distinct, "approx_distinct": ApproximateDistinct,
-    "approx_quantile": Quantile,
+    "approx_quantile": Quantile, "var_pop": Variance, "stddev_pop": Variance, "sum_distinct": Values,
+    "avg_distinct": Values, "collect_set": Values, "quantile_cont": Values, "quantile_disc": Values,
+    "array_agg": Collected, "string_agg": Collected, "max_by": RowOfExtreme, "min_by": RowOfExtreme,
+    **dict.fromkeys(PAIRED, Pairs),
 }  # fmt: skip
 
 
@@ -47,7 +52,7 @@ def partials_for(aggregates: Sequence[NamedAggregate], schema: pl.Schema) -> lis
 
 def ordered_by_time(partials: Sequence[Partial]) -> bool:
     """Whether a function depends on the order of rows, so that time and arrival must travel along."""
-    return any(isinstance(partial, FirstOrLast) for partial in partials)
+    return any(isinstance(partial, (FirstOrLast, Collected)) for partial in partials)
 
 
 def finish(rows: pl.DataFrame, partials: Sequence[Partial], names: Sequence[str]) -> pl.DataFrame:

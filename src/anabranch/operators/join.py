@@ -3,9 +3,9 @@
 State: the rows of every input (tables `in0`, `in1`, …), each until no row still to come can meet it. An
 epoch's rows look for the locators they share with what is remembered of the other inputs, and there for
 the times within the bounds: rows lie by locator and then by time. Nothing of the combinations in between
-is kept. Rows of an outer side wait until the watermark says that nothing
-can meet them any more; which of the remembered ones have met something is in tables `met0`, `met1`, by
-their values: rows that are alike have met the same.
+is kept, unless the slots have a shape with intermediates (`tree.py`). Rows of an outer side wait until the
+watermark says that nothing can meet them any more; which of the remembered ones have met something is in
+tables `met0`, `met1`, by their values: rows that are alike have met the same.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import polars as pl
 from anabranch.language.bounds import all_of
 from anabranch.language.expression import Named, columns_of
 from anabranch.language.join import FILTERING, Join
+from anabranch.language.shape import MOST_INPUTS, read_shape
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,
@@ -36,6 +37,7 @@ from anabranch.operators.owed import owed_by
 from anabranch.operators.partials import TIME
 from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import compute, is_true
+from anabranch.operators.tree import JoinTree, intermediates
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn
 from anabranch.state.group import SiteState
@@ -60,6 +62,7 @@ class SymmetricJoin(RowByRow):
             self._inlet(number, {*shown, *self.read}) for number in range(len(node.parts))
         )
         self.span = span_of(node)
+        self._trees: dict[str, JoinTree] = {}
 
     def _inlet(self, number: int, wanted: set[str]) -> JoinInput:
         names = self.node.names[number]
@@ -110,6 +113,11 @@ class SymmetricJoin(RowByRow):
                 yield from self._alone(inlet, rows.filter(keyless))
                 rows = rows.filter(~keyless).with_columns(pl.lit(False).alias(MET))
             arrived.append(rows if rows is not None and rows.height else None)
+        if state.shape:
+            yield from self.tree(state.shape).advance(arrived, state, moment.before, upto)
+            for inlet in self.inlets:
+                self._keep(inlet, MetRecord(arrived, None, state, moment.before), state, upto)
+            return
         meeting = meet(self.sides(arrived), state, moment.before, self.node.bounds)
         record = MetRecord(arrived, meeting, state, moment.before)
         if meeting is not None:
@@ -124,6 +132,17 @@ class SymmetricJoin(RowByRow):
                 yield from self._unmet(inlet, record, state, moment.before, upto)
         for inlet in self.inlets:
             self._keep(inlet, record, state, upto)
+
+    def tree(self, shape: str) -> JoinTree:
+        """What runs a shape with intermediates."""
+        if shape not in self._trees:
+            self._trees[shape] = JoinTree(self, read_shape(shape, len(self.inlets)))
+        return self._trees[shape]
+
+    @property
+    def shapes(self) -> bool:
+        """Whether it can run in more than one shape: inner joins of three inputs and more."""
+        return self.node.kind == "inner" and 2 < len(self.inlets) <= MOST_INPUTS
 
     @property
     def spills(self) -> bool:
@@ -241,7 +260,7 @@ class SymmetricJoin(RowByRow):
             met = met.unique(maintain_order=True)
             state.append(inlet.met, met if upto is None else met.filter(pl.col(DUE) > upto))
 
-    @property
+    @functools.cached_property
     def tables(self) -> tuple[StateTable, ...]:
         kinds = []
         for inlet in self.inlets:
@@ -254,7 +273,7 @@ class SymmetricJoin(RowByRow):
             if preserved or (self.node.kind == "semi" and inlet.number == 0):
                 sources = tuple(other.table for other in self.inlets)
                 kinds.append(StateTable(inlet.met, inlet.identity, by_time, derived_from=sources))
-        return tuple(kinds)
+        return (*kinds, *(intermediates(self, by_time) if self.shapes else ()))
 
 
 def by_time(rows: pl.DataFrame) -> pl.DataFrame:

@@ -8,6 +8,7 @@ the other inputs can meet anything.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,6 @@ from anabranch.language.bounds import Bounds
 from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.partials import TIME
 from anabranch.routing.sorting import changes, distinct, sort_locators
-from anabranch.state.group import SiteState
 from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import Stretches, around, settle, together
 
@@ -24,8 +24,20 @@ SAMPLE = 1_000
 _ORIGIN = "__origin"
 
 
+class Remembered(Protocol):
+    """Where remembered rows are looked up: the state of a site, or a sample of it."""
+
+    def probe(
+        self, table: str, asked: np.ndarray | Stretches, after: int | None
+    ) -> list[pl.DataFrame]:
+        """The rows in these stretches, due later."""
+
+    def contains(self, table: str, locators: np.ndarray) -> np.ndarray:
+        """Whether there are rows with each of these sorted locators."""
+
+
 def meet(
-    sides: Sequence[Side], state: SiteState, after: int | None, bounds: Bounds
+    sides: Sequence[Side], state: Remembered, after: int | None, bounds: Bounds
 ) -> Meeting | None:
     """Where rows of this epoch meet others; None if they do nowhere."""
     own = [side.locators() for side in sides]
@@ -60,7 +72,7 @@ def _wanted(
 
 
 def _order(
-    sides: Sequence[Side], own: Sequence[np.ndarray], asked: np.ndarray, state: SiteState
+    sides: Sequence[Side], own: Sequence[np.ndarray], asked: np.ndarray, state: Remembered
 ) -> list[int]:
     """The inputs, those first in which the fewest of a sample of the locators are found."""
     if len(sides) == 2 or len(asked) == 0:

@@ -213,8 +213,10 @@ class Variance(Partial):
 
     def finish(self) -> pl.Expr:
         number, _, squares = self.columns
-        variance = pl.when(pl.col(number) > 1).then(pl.col(squares) / (pl.col(number) - 1))
-        return (variance.sqrt() if self.call.function == "stddev" else variance).alias(self.name)
+        less = 0 if self.call.function.endswith("_pop") else 1
+        variance = pl.when(pl.col(number) > less).then(pl.col(squares) / (pl.col(number) - less))
+        root = self.call.function.startswith("stddev")
+        return (variance.sqrt() if root else variance).alias(self.name)
 
 
 class Bits(Partial):

@@ -17,6 +17,7 @@ from anabranch.language.expression import (
     to_polars,
 )
 from anabranch.operators.large import LARGE, in_pieces, with_values
+from anabranch.operators.unfolding import IntoWindows, Unnested
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ MOST_COMPILED = 4096
 _COMPILED: dict[int, _Compiled] = {}
 """What this process has compiled, by the number of the expression: workers keep theirs for a whole run."""
 
-Step: TypeAlias = Where | Select
+Step: TypeAlias = Where | Select | IntoWindows | Unnested
 
 
 def branch(predicates: Sequence[Expression], index: int) -> Where:
@@ -67,6 +68,8 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     for step in steps:
         if isinstance(step, Where):
             rows = rows.filter(is_true(step.predicate, rows))
+        elif isinstance(step, (IntoWindows, Unnested)):
+            rows = step(rows)
         else:
             own = [name for name in rows.columns if name.startswith("__")]
             rows = compute(rows, step.columns, own)
@@ -110,6 +113,8 @@ def needed(steps: Sequence[Step], columns: Iterable[str]) -> set[str]:
     for step in reversed(steps):
         if isinstance(step, Where):
             wanted |= set(columns_of(step.predicate))
+        elif isinstance(step, (IntoWindows, Unnested)):
+            wanted = step.wanted(wanted)
         else:
             # All columns of a select are computed, also those that nothing wants
             wanted = {name for column in step.columns for name in columns_of(column.expression)}

@@ -36,8 +36,15 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
+from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
+from anabranch.language.windowed import Windowed
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
+
+Keyed: TypeAlias = Aggregate | History | Join | Numbered | Ranked | Timeline
+"""The nodes that bring rows together by keys."""
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
 KINDS = ("aggregate", "join", "stateless")
@@ -91,7 +98,7 @@ class NodeNeed:
 def need_of(name: str, node: Node) -> NodeNeed:
     """What a node of the graph needs."""
     match node:
-        case Aggregate() | History():
+        case Aggregate() | History() | Ranked() | Timeline():
             traced = trace(node.input)
             keys = [_trace_term(key.expression, traced) for key in node.keys]
             return NodeNeed(name, "aggregate", _aligned(keys, traced))
@@ -102,7 +109,7 @@ def need_of(name: str, node: Node) -> NodeNeed:
     return NodeNeed(name, "stateless", {})
 
 
-def counted_keys(node: Aggregate | History | Join | Numbered) -> tuple[tuple[Expression, ...], ...]:
+def counted_keys(node: Keyed) -> tuple[tuple[Expression, ...], ...]:
     """The keys whose terms count, over each input of the node, in the order of the need's terms."""
     if isinstance(node, Numbered):
         return ((), ())
@@ -115,7 +122,7 @@ def counted_keys(node: Aggregate | History | Join | Numbered) -> tuple[tuple[Exp
     return (tuple(key.expression for key in node.keys if _trace_term(key.expression, traced)),)
 
 
-def all_keys(node: Aggregate | History | Join | Numbered) -> tuple[tuple[Expression, ...], ...]:
+def all_keys(node: Keyed) -> tuple[tuple[Expression, ...], ...]:
     """All keys over each input of the node, also those that do not count."""
     if isinstance(node, Numbered):
         return ((), ())
@@ -176,7 +183,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
     match node:
         case Stream():
             return {node.name: attributes_of(node)}
-        case Filter() | Branch():
+        case Filter() | Branch() | Windowed() | Unnest():
             return inputs[0]
         case Project():
             return _compute(node.columns, inputs[0])
@@ -187,7 +194,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
             return _compute(node.keys, inputs[0])
         case Numbered():
             return inputs[0]
-        case History():
+        case History() | Ranked() | Timeline():
             return {stream: dict(columns) for stream, columns in inputs[0].items()}
         case Join():
             return _joined(node, inputs)

@@ -14,9 +14,11 @@ from anabranch.errors import PlanningError
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
+from anabranch.language.ranked import Ranked
+from anabranch.language.timeline import Timeline
 from anabranch.partitioning.requirement import NodeNeed, need_of
 
-STATEFUL = (Aggregate, History, Join)
+STATEFUL = (Aggregate, History, Join, Ranked, Timeline)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from anabranch.language.expression import columns_of
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.numbered import PLACE, SEEN, Numbered
+from anabranch.language.ranked import Ranked
+from anabranch.language.timeline import Timeline
 from anabranch.language.updates import GONE
 from anabranch.operators.changes import MARK
 from anabranch.operators.functions import ordered_by_time, partials_for
@@ -58,6 +60,10 @@ def _reads(subquery: Subquery, above: set[str]) -> list[set[str]]:
     if isinstance(subquery.node, Numbered):
         times = [{part.ordered.column, SEQ} for part in subquery.node.inputs if part.ordered]
         return [times[0] | (above & {*subquery.node.input.schema}), times[1]]
+    if isinstance(subquery.node, (Ranked, Timeline)):
+        # Rows in the same place are told apart by all that they have
+        arrival = {SEQ} if isinstance(subquery.node, Timeline) else set()
+        return [set(subquery.node.input.schema) | arrival]
     if isinstance(subquery.node, (Aggregate, History)):
         return [reads_of(subquery.node) | ({SEQ} if needs_order(subquery.node) else set())]
     return [needed(steps_of(subquery.node), above - PASSING) | (above & PASSING)]
@@ -85,6 +91,8 @@ def reads_of(node: Aggregate | History) -> set[str]:
         found.add(node.input.ordered.column)
     if isinstance(node, History):
         found |= set(node.input.schema)
+    elif node.sequence is not None:
+        found.add(node.sequence)
     return found
 
 

@@ -18,7 +18,9 @@ from anabranch.language.expression import type_of
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE, check_gone
+from anabranch.language.windowed import Windowed
 from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
@@ -27,7 +29,8 @@ from anabranch.plan.subquery import Path, Stateful, Subquery
 from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {
-    Filter: "where", Branch: "case", Project: "select", Union: "union",
+    Filter: "where", Branch: "case", Project: "select", Union: "union", Windowed: "windows",
+    Unnest: "unnest",
 }  # fmt: skip
 """The stateless nodes, and what their subqueries are called where they have any."""
 
@@ -111,10 +114,13 @@ def draft(queries: Mapping[str, Node]) -> Draft:
 def _output(name: str, node: Node, origin: str) -> Output:
     """All that a query yields; where groups can leave it, with the column that tells."""
     check_gone(name, node.schema, node.updates)
-    if node.updates is None or not node.updates.leave:
+    updates = node.updates
+    if updates is None:
         return Output(name, (Path(origin),), node.schema)
-    schema = pl.Schema({**node.schema, GONE: pl.Boolean()})
-    return Output(name, (Path(origin),), schema, marked=True)
+    telling = updates.keys - updates.derived
+    keys = tuple(column for column in node.schema if column in telling) if updates.whole else None
+    schema = pl.Schema({**node.schema, GONE: pl.Boolean()}) if updates.leave else node.schema
+    return Output(name, (Path(origin),), schema, updates.leave, replaces=True, keys=keys)
 
 
 @dataclass

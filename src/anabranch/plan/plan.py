@@ -45,6 +45,10 @@ class Output:
     schema: pl.Schema
     marked: bool = False
     """Whether groups can leave the results: then a column of the schema marks those that do."""
+    replaces: bool = False
+    """Whether a row stands in the place of earlier ones of its group."""
+    keys: tuple[str, ...] | None = None
+    """The columns that tell such groups apart; None if the results lack one of them."""
 
 
 @dataclass(frozen=True)

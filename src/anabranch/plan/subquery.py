@@ -18,8 +18,12 @@ from anabranch.language.join import Join
 from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
 from anabranch.language.order import Ordered
+from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project
+from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
 from anabranch.language.window import CountWindow, SessionGap
+from anabranch.language.windowed import Windowed, window_kind
 from anabranch.operators.aggregate import WindowedAggregate
 from anabranch.operators.base import Operator
 from anabranch.operators.changes import MARK
@@ -28,12 +32,15 @@ from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.numbering import Numbering
 from anabranch.operators.passing import Passing
 from anabranch.operators.product import Product
+from anabranch.operators.ranked import RankedRows
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
+from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
 
-Stateful: TypeAlias = Aggregate | History | Join | Numbered
+Stateful: TypeAlias = Aggregate | History | Join | Numbered | Ranked | Timeline
 
 EVENLY, BY_TERMS, BY_LANE, IN_GRID = "evenly", "terms", "lane", "grid"
 """How rows are spread over partitions: in turn, by the hash of terms, as the stream comes, or each to
@@ -110,6 +117,12 @@ class Subquery:
         return isinstance(self.node, Stateful)
 
     @property
+    def shaped(self) -> bool:
+        """Whether it is a join that can work in more than one shape."""
+        join = isinstance(self.node, Join)
+        return join and isinstance(self.operator, SymmetricJoin) and self.operator.shapes
+
+    @property
     def central(self) -> bool:
         """Whether all its rows are on one site."""
         return self.spread == BY_TERMS and not any(self.terms)
@@ -146,7 +159,7 @@ class Subquery:
 
 def needs_merger(node: Node) -> bool:
     """Whether the results depend on the order in which rows come."""
-    return isinstance(node, (History, Numbered)) or (
+    return isinstance(node, (History, Numbered, Timeline)) or (
         isinstance(node, Aggregate) and isinstance(node.window, CountWindow)
     )
 
@@ -162,6 +175,10 @@ def operator_of(
         return Numbering(node, wanted, merger)
     if isinstance(node, Join):
         return SymmetricJoin(node, wanted) if node.keys[0] else Product(node, wanted)
+    if isinstance(node, Ranked):
+        return RankedRows(node)
+    if isinstance(node, Timeline):
+        return TimelineRows(node, merger)
     if isinstance(node, History) or isinstance(node.window, CountWindow):
         return OrderedAggregate(node, merger)
     if isinstance(node.window, SessionGap):
@@ -178,4 +195,8 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return (branch(node.predicates, node.index),)
         case Project():
             return (Select(node.columns),)
+        case Windowed():
+            return (IntoWindows(node.covering, node.time, window_kind(node.input, node.time)),)
+        case Unnest():
+            return (Unnested(node.list, node.name, node.outer, node.position),)
     return ()

@@ -2,5 +2,16 @@
 
 from anabranch.sinks.driver import ConsoleSink, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.tables.delta import DeltaSink
+from anabranch.sinks.tables.iceberg import IcebergSink
+from anabranch.sinks.tables.postgres import PostgresSink
 
-__all__ = ["ConsoleSink", "FileSink", "ForeachSink", "MemorySink"]
+__all__ = [
+    "ConsoleSink",
+    "DeltaSink",
+    "FileSink",
+    "ForeachSink",
+    "IcebergSink",
+    "MemorySink",
+    "PostgresSink",
+]

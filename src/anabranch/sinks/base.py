@@ -26,6 +26,14 @@ class WriteContext:
     query: str
     schema: pl.Schema
     """The columns of the results."""
+    replaces: bool
+    """Whether a row stands in the place of earlier ones of its group."""
+    keys: tuple[str, ...] | None
+    """The columns that tell such groups apart; None if the results lack one of them."""
+    marked: bool
+    """Whether groups can leave the results: `gone` marks the rows of those that have."""
+    formerly: str
+    """What the query was called when its last epoch was committed."""
     checkpoint: Place
     """Where the run keeps what must outlive it, for what waits to be handed over too."""
     fsync: bool

@@ -11,6 +11,7 @@ from anabranch.errors import PlanningError, SettingsError
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink, require_folder
+from anabranch.sinks.tables.make import TABLES, table_sink
 
 
 def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
@@ -28,6 +29,10 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(sink, (str, Path)):
         require_folder(f"The sink of '{query}'", sink)
         return FileSink(Path(sink).absolute())
+    format = sink.get("format") if isinstance(sink, dict) and "path" in sink else None
+    if isinstance(format, str) and format in TABLES:
+        options = {name: value for name, value in sink.items() if name not in ("path", "format")}
+        return table_sink(f"The sink of '{query}'", format, sink["path"], options)
     if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
         require_folder(f"The sink of '{query}'", sink["path"])
         return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
@@ -44,7 +49,7 @@ def _make(query: str, sink: Any) -> Sink:
 
 def _refuse_shared(sinks: Mapping[str, Sink]) -> None:
     """Two queries in one place would take each other's results for their own."""
-    taken: dict[Path, str] = {}
+    taken: dict[str, str] = {}
     held: dict[int, str] = {}
     for query, sink in sorted(sinks.items()):
         if isinstance(sink, Delivered) and (other := held.setdefault(id(sink), query)) != query:
@@ -52,10 +57,10 @@ def _refuse_shared(sinks: Mapping[str, Sink]) -> None:
                 f"Queries '{other}' and '{query}' have the same {type(sink).__name__} object, which would "
                 "mix their results: give each its own."
             )
-        if isinstance(sink, FileSink):
-            other = taken.setdefault(Path(os.path.realpath(sink.folder)), query)
-            if other != query:
-                raise PlanningError(
-                    f"Queries '{other}' and '{query}' have the same folder '{sink.folder}': "
-                    "give each its own."
-                )
+        folder, table = getattr(sink, "folder", None), getattr(sink, "table", None)
+        address = os.path.realpath(folder) if folder is not None else table
+        if address is not None and (other := taken.setdefault(address, query)) != query:
+            what = f"folder '{folder}'" if folder is not None else f"table '{table}'"
+            raise PlanningError(
+                f"Queries '{other}' and '{query}' have the same {what}: give each its own."
+            )

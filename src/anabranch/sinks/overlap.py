@@ -37,6 +37,12 @@ def refuse_overlaps(
         for query, sink in sinks.items()
         if isinstance(sink, FileSink)
     }
+    for query, sink in sinks.items():
+        table = getattr(sink, "folder", None)
+        if table is not None and not isinstance(sink, FileSink):
+            below = len(getattr(sink, "partition_by", ()))
+            names = (*["*=*"] * below, "*.parquet")
+            written[f"The sink of '{query}'"] = table, [names, ("_delta_log", "*.json")]
     if dead_letter is not None:
         letters: Shapes = [(kind, stream, EPOCH, "*") for kind in KINDS for stream in sources]
         written["The dead-letter folder"] = (Path(dead_letter), letters)

@@ -111,9 +111,13 @@ class Staging:
         """What to call a part in messages."""
         return f"{self.place}/{self.prefix}{name}"
 
-    def write(self, rows: pl.DataFrame, part: str) -> ResultPart:
-        """Writes the rows as one part."""
-        name = f"part-{part}.{SUFFIX[self.format]}"
+    def write_all(self, rows: pl.DataFrame, part: str) -> list[ResultPart]:
+        """Writes the rows of a task, as one part or as several whose names begin alike."""
+        return [self.write(rows, part)]
+
+    def write(self, rows: pl.DataFrame, part: str, folders: str = "") -> ResultPart:
+        """Writes the rows as one part; `folders`, which end with a slash, come before its name."""
+        name = f"{folders}part-{part}.{SUFFIX[self.format]}"
         try:
             with self.place.writing(f"{self.prefix}{name}", self.fsync) as path:
                 _WRITERS[self.format](rows, path)

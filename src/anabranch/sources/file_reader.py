@@ -59,7 +59,15 @@ class FileReader:
         except BaseException:
             self._tree.close()
             raise
+        self._clean_leftovers()
         self._seen.lose(self._seen.names - self._tree.present)
+
+    def _clean_leftovers(self) -> None:
+        """Takes away what was read before a crash came, or before the stream was asked to clean."""
+        if self._source.cleaning is not None:
+            for name in sorted(self._seen.names & self._tree.present):
+                path = os.path.join(self._root, name)
+                self._source.cleaning.clean(self._source.stream, path, name)
 
     def _look(self) -> None:
         """Takes in which files came and went."""
@@ -189,6 +197,11 @@ class FileReader:
         self._offset, self._taking = offset, ([], step)
         self._seen.commit(step, names)
         self._drop({file.name for file in taken})
+        if self._source.cleaning is not None:
+            for file in taken:
+                # Another one in its place is not the one that was read
+                if file.renewed().version == file.version:
+                    self._source.cleaning.clean(self._source.stream, file.path, file.name)
 
     def stop(self) -> None:
         self._tree.close()

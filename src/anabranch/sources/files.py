@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 import pyarrow.parquet as pq
 
-from anabranch.errors import SourceError
+from anabranch.errors import SourceError, suggest
 from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
+from anabranch.sources.cleaning import Cleaning
 from anabranch.sources.file_reader import FileReader
+from anabranch.sources.form import USUAL, FileForm, check_form
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
 from anabranch.sources.listing import ListedFile, list_files
+from anabranch.sources.opening import PACKED_ENDINGS, open_bytes
 from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
-from anabranch.sources.text_files import open_bytes
 
 MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
@@ -45,6 +47,9 @@ class FileSource:
     """Whether each folder right under the path is a lane of its own."""
     order: str = "time"
     """By what files that wait are taken: the time of their last change, or their name."""
+    form: FileForm = USUAL
+    cleaning: Cleaning | None = None
+    """What becomes of files that were read; None: they stay."""
 
     def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
@@ -61,8 +66,9 @@ class FileSource:
                 return None
             groups = (0,) if self.format == "parquet" else None
             sampled = read_file(
-                self.stream, file.path, self.format, self.schema, list(self.schema), groups, False
-            ).rows
+                self.stream, file.path, self.format, self.schema, list(self.schema), groups, False,
+                form=self.form,
+            ).rows  # fmt: skip
             if sampled is None or sampled.height == 0:
                 continue  # what is wrong with it is said when it is read
             read += file.size if groups is None else min(file.size, _size_of(file, sampled.height))
@@ -101,7 +107,7 @@ class FileSource:
         lane = self.lane_of(file) if self.lanes else None
         whole = FilePiece(
             self.stream, file.path, self.format, self.schema, ordinal, max(file.size, 1), lane=lane,
-            version=file.version if file.regular else None,
+            version=file.version if file.regular else None, form=self.form,
         )  # fmt: skip
         if self.format != "parquet" or not file.regular:
             return [whole], 0
@@ -119,15 +125,20 @@ class FileSource:
                 self.stream, file.path, self.format, self.schema, ordinal,
                 max(1, file.size * sum(rows[start:end]) // max(1, sum(rows))),
                 tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane, version=file.version,
+                form=self.form,
             )
             for start, end in itertools.pairwise(cuts)
         ], sum(rows)  # fmt: skip
 
 
 def file_source(
-    stream: str, path: str, format: str | None, schema: pl.Schema | None, order: str = "time"
-) -> FileSource:
-    """A file stream; format and schema are taken from the first file where not given."""
+    stream: str, path: str, format: str | None, schema: pl.Schema | None, order: str = "time",
+    form: FileForm = USUAL, types: pl.Schema | None = None,
+) -> FileSource:  # fmt: skip
+    """A file stream; format and schema are taken from the first file where not given.
+
+    `types` are those of some columns, in place of what the files would say.
+    """
     if order not in ORDERS:
         raise SourceError(
             f"Stream '{stream}': file_order is {order!r}; expected one of {', '.join(ORDERS)}."
@@ -166,7 +177,8 @@ def file_source(
             "schema= to wait for its first file."
         )
     if format is None:
-        suffix = Path(files[0] if files else path).suffix
+        name = Path(files[0] if files else path)
+        suffix = (name.with_suffix("") if name.suffix in PACKED_ENDINGS else name).suffix.lower()
         if suffix not in EXTENSIONS:
             why = (
                 f"of '{shown(files[0])}' cannot be told from its name"
@@ -174,21 +186,30 @@ def file_source(
                 else f"cannot be told: there is no file in '{path}' yet"
             )
             raise SourceError(
-                f"Stream '{stream}': the format {why}. "
-                f"Give format= one of {', '.join(FORMATS)}; compressed files are not read."
+                f"Stream '{stream}': the format {why}. Give format= one of {', '.join(FORMATS)}."
             )
         format = EXTENSIONS[suffix]
+        if suffix == ".tsv" and form.delimiter == USUAL.delimiter:
+            form = replace(form, delimiter="\t")
+    check_form(stream, form, format)
     if schema is None:
         if not files:
             raise SourceError(
                 f"Stream '{stream}': there is no file under '{path}' to take the schema from. "
                 "Give schema=, or put a file there first."
             )
-        schema = _schema_of(files, format)
-    return FileSource(stream, path, format, schema, order=order)
+        schema = _schema_of(files, format, form)
+    for column, kind in (types or {}).items():
+        if column not in schema:
+            raise SourceError(
+                f"Stream '{stream}': types= has '{column}', which is not a column."
+                f"{suggest(column, schema)}"
+            )
+        schema[column] = kind
+    return FileSource(stream, path, format, schema, order=order, form=form)
 
 
-def _schema_of(files: list[str], format: str) -> pl.Schema:
+def _schema_of(files: list[str], format: str, form: FileForm) -> pl.Schema:
     """The schema of the first file that can be read; what is wrong with others is said when they are.
 
     A column without a value there, as in a file without rows, has the type that it has in the next ones.
@@ -198,7 +219,7 @@ def _schema_of(files: list[str], format: str) -> pl.Schema:
     looked_at = 0
     for path in files:
         try:
-            present = infer_schema(path, format)
+            present = infer_schema(path, format, form)
         except SourceError as error:
             first = first or error
             continue

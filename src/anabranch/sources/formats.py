@@ -1,4 +1,4 @@
-"""Reading one file into the stream's schema: Parquet, Arrow, CSV, JSON lines.
+"""Reading one file into the stream's schema: Parquet, Arrow, ORC, Avro, CSV, JSON lines.
 
 The fast way reads the whole file and fails whole. If that fails and rows are to be salvaged, text
 formats are read again line by line (`salvage.py`). Files belong to the user, who may cut them short at
@@ -7,6 +7,7 @@ any time: they are read, never mapped, for a mapped page that is gone kills the 
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -15,26 +16,31 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
+import pyarrow.orc
 import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
+from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.listing import Version, version_of
+from anabranch.sources.opening import Text, open_bytes, open_source, open_text
 from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
-    CSV_NULLS,
-    open_bytes,
+    csv_header,
+    csv_rows,
+    csv_values,
+    in_lines,
     read_csv,
     read_json,
     require_names,
 )
 
-FORMATS = ("parquet", "arrow", "csv", "json")
+FORMATS = ("parquet", "arrow", "csv", "json", "orc", "avro")
 EXTENSIONS = {".parquet": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
-              ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json"}  # fmt: skip
+              ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+              ".orc": "orc", ".avro": "avro"}  # fmt: skip
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-_READERS: dict[str, Callable[..., pa.Table]] = {"csv": read_csv, "json": read_json}
 _SALVAGE: dict[str, Callable[..., tuple[pa.Table, Lines]]] = {
     "csv": salvage_csv, "json": salvage_json,
 }  # fmt: skip
@@ -43,6 +49,7 @@ _SALVAGE: dict[str, Callable[..., tuple[pa.Table, Lines]]] = {
 def read_file(
     stream: str, path: str, format: str, schema: pl.Schema, columns: Sequence[str],
     row_groups: Sequence[int] | None, salvage: bool, version: Version | None = None,
+    form: FileForm = USUAL,
 ) -> Reading:  # fmt: skip
     """The file's rows in these columns of the schema, or what is wrong with it.
 
@@ -52,7 +59,12 @@ def read_file(
     try:
         before = _version(path, where)
         if version in (None, before):
-            reading = _read(stream, path, where, format, schema, columns, row_groups, salvage)
+            # From here on columns are called as the file calls them
+            there = pl.Schema({form.in_files(name): kind for name, kind in schema.items()})
+            wanted = [form.in_files(name) for name in columns]
+            reading = _read(stream, path, where, format, there, wanted, row_groups, salvage, form)
+            if reading.rows is not None and form.rename:
+                reading.rows = reading.rows.rename(dict(zip(wanted, columns, strict=True)))
             if not os.path.exists(path) or _version(path, where) == before:
                 return reading
         fault = (
@@ -68,15 +80,13 @@ def read_file(
 
 def _read(
     stream: str, path: str, where: str, format: str, schema: pl.Schema, columns: Sequence[str],
-    row_groups: Sequence[int] | None, salvage: bool,
+    row_groups: Sequence[int] | None, salvage: bool, form: FileForm,
 ) -> Reading:  # fmt: skip
     try:
         if format == "parquet":
-            table = _read_parquet(path, where, schema, columns, row_groups)
-        elif format == "arrow":
-            table = _read_arrow(path, where, schema, columns)
+            table = _read_parquet(path, where, schema, columns, row_groups, form)
         else:
-            table = _READERS[format](path, where, schema, columns)
+            table = _READERS[format](path, where, schema, columns, form)
         return Reading(_conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
@@ -84,7 +94,7 @@ def _read(
         fault = f"{where}: cannot be read as {format}: {_words(error)}"
     if salvage and format in _SALVAGE:
         try:
-            table, lines = _SALVAGE[format](path, where, schema, columns)
+            table, lines = _SALVAGE[format](path, where, schema, columns, form)
             return Reading(_conform(table, schema, columns), bad_lines(stream, path, where, lines))
         except FAULTS:
             pass  # not a matter of single lines: the file goes as a whole
@@ -105,35 +115,35 @@ def _version(path: str, where: str) -> Version:
     return version_of(entry)
 
 
-def infer_schema(path: str, format: str) -> pl.Schema:
+def infer_schema(path: str, format: str, form: FileForm = USUAL) -> pl.Schema:
     """The schema of a file, for streams that were registered without one."""
     try:
         _version(path, f"The schema of '{shown(path)}' cannot be read")
-        match format:
-            case "parquet":
-                with open_bytes(path) as source:
-                    return pl.Schema(_polars_schema(pq.read_schema(source)))
-            case "arrow":
-                with open_bytes(path) as source:
-                    return pl.Schema(_polars_schema(_open_arrow(source).schema))
-            case "csv":
-                return pl.Schema(_in_microseconds(_polars_schema(_open_csv(path).schema)))
-        return pl.Schema(
-            _in_microseconds(_polars_schema(pa.json.read_json(open_bytes(path)).schema))
-        )
-    except (pa.ArrowException, OSError) as error:
+        types = _polars_schema(_arrow_schema(path, format, form))
+        return pl.Schema({form.here(name): kind for name, kind in types.items()})
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise SourceError(
             f"The schema of '{shown(path)}' cannot be read as {format}: {str(error).rstrip('.')}. "
             "Give the stream a schema, or mend the file."
         ) from error
 
 
-def _in_microseconds(schema: dict[str, pl.DataType]) -> dict[str, pl.DataType]:
-    """Texts have no unit of time of their own; Arrow takes them for nanoseconds if there is a fraction."""
-    return {
-        name: pl.Datetime("us", kind.time_zone) if isinstance(kind, pl.Datetime) else kind
-        for name, kind in schema.items()
-    }
+def _arrow_schema(path: str, format: str, form: FileForm) -> pa.Schema:
+    if format in ("csv", "json"):
+        text = open_text(path, form)
+        with open_source(text if format == "csv" else in_lines(text)) as source:
+            return (
+                _open_csv(text, source, form) if format == "csv" else pa.json.read_json(source)
+            ).schema
+    with open_bytes(path) as source:
+        match format:
+            case "parquet":
+                return pq.read_schema(source)
+            case "orc":
+                return pa.orc.ORCFile(source).schema
+            case "avro":
+                return pl.read_avro(io.BytesIO(source.read()), n_rows=0).to_arrow().schema
+        return _open_arrow(source).schema
 
 
 def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
@@ -152,28 +162,52 @@ def _polars_type(field: pa.Field) -> pl.DataType:
         ) from error
     if isinstance(kind, (pl.Categorical, pl.Enum)):
         return pl.String()
-    if isinstance(kind, pl.Datetime) and kind.time_unit == "ms":
+    if isinstance(kind, pl.Datetime):
+        # Nanoseconds are narrowed when they are read, if they are whole microseconds
         return pl.Datetime("us", kind.time_zone)
     return kind
 
 
 def _read_parquet(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str],
-    row_groups: Sequence[int] | None,
+    row_groups: Sequence[int] | None, form: FileForm,
 ) -> pa.Table:  # fmt: skip
     with open_bytes(path) as source, pq.ParquetFile(source) as file:
-        _require(file.schema_arrow, where, schema)
+        present = _present(file.schema_arrow, where, schema, columns, form)
         groups = range(file.num_row_groups) if row_groups is None else row_groups
-        return file.read_row_groups(list(groups), columns=list(columns), use_threads=False)
+        return file.read_row_groups(list(groups), columns=present, use_threads=False)
 
 
-def _read_arrow(path: str, where: str, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
+def _read_arrow(
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm
+) -> pa.Table:
     with open_bytes(path) as source:
-        present = _open_arrow(source).schema
-        _require(present, where, schema)
-        wanted = sorted(present.get_field_index(name) for name in columns)
+        found = _open_arrow(source).schema
+        present = _present(found, where, schema, columns, form)
+        wanted = sorted(found.get_field_index(name) for name in present)
         reader = _open_arrow(source, pa.ipc.IpcReadOptions(included_fields=wanted))
-        return reader.read_all().select(list(columns))
+        return reader.read_all().select(present)
+
+
+def _read_orc(
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm
+) -> pa.Table:
+    with open_bytes(path) as source:
+        file = pa.orc.ORCFile(source)
+        return file.read(_present(file.schema, where, schema, columns, form))
+
+
+def _read_avro(
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm
+) -> pa.Table:
+    with open_bytes(path) as source:
+        rows = pl.read_avro(io.BytesIO(source.read())).to_arrow()
+    return rows.select(_present(rows.schema, where, schema, columns, form))
+
+
+_READERS: dict[str, Callable[..., pa.Table]] = {
+    "arrow": _read_arrow, "orc": _read_orc, "avro": _read_avro, "csv": read_csv, "json": read_json,
+}  # fmt: skip
 
 
 def _open_arrow(
@@ -190,20 +224,27 @@ def _open_arrow(
     return pa.ipc.open_stream(source, options=options)
 
 
-def _open_csv(path: str) -> pa.csv.CSVStreamingReader:
-    return pa.csv.open_csv(open_bytes(path), convert_options=pa.csv.ConvertOptions(**CSV_NULLS))
+def _open_csv(text: Text, source: pa.NativeFile, form: FileForm) -> pa.csv.CSVStreamingReader:
+    header = csv_header(text, form)
+    names = pa.csv.ReadOptions(column_names=None if form.header else header)
+    return pa.csv.open_csv(source, names, csv_rows(len(header), form), csv_values(form))
 
 
-def _require(found: pa.Schema, where: str, schema: pl.Schema) -> None:
-    """The file must have every declared column, in a type that fits without loss."""
-    require_names(found.names, where, schema)
-    types = _polars_schema(pa.schema([found.field(name) for name in schema]))
-    for name, wanted in schema.items():
+def _present(
+    found: pa.Schema, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm
+) -> list[str]:
+    """Those of the columns that the file has, in a type that fits without loss."""
+    require_names(found.names, where, {name: schema[name] for name in columns}, form)
+    present = [name for name in columns if name in found.names]
+    types = _polars_schema(pa.schema([found.field(name) for name in present]))
+    for name in present:
+        wanted = schema[name]
         if not _fits_into(types[name], wanted):
             raise SourceError(
                 f"{where}: column '{name}' has the wrong type: expected {wanted}, the file has "
                 f"{types[name]}. Convert the file, or register the stream with that type."
             )
+    return present
 
 
 def _fits_into(found: pl.DataType, wanted: pl.DataType) -> bool:
@@ -229,9 +270,17 @@ def _bits(kind: pl.DataType) -> int:
 def _conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    for name in columns:
-        _require_whole(frame[name], schema[name])
-    return frame.select(pl.col(name).cast(schema[name]) for name in columns)
+    for column in frame:
+        _require_whole(column, schema[column.name])
+    # By column and not by expression: a file may call one of its columns `*`
+    return pl.DataFrame(
+        [
+            frame[name].cast(schema[name])
+            if name in frame.columns
+            else pl.repeat(None, frame.height, dtype=schema[name], eager=True).alias(name)
+            for name in columns
+        ]
+    )
 
 
 def _require_whole(times: pl.Series, wanted: pl.DataType) -> None:

@@ -16,6 +16,9 @@ from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.sources.ahead import Ahead
 from anabranch.sources.base import Source
+from anabranch.sources.cleaning import read_cleaning
+from anabranch.sources.files import file_source
+from anabranch.sources.form import read_form, read_types
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
 
@@ -104,9 +107,9 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
             f"Stream '{stream}': no file has a value of the ordered attribute '{column}' that its type could "
             "be told from. Give schema= with the types of the columns."
         )
-    if not (kind.is_integer() or isinstance(kind, pl.Datetime)):
+    if not (kind.is_integer() or kind == pl.Date or isinstance(kind, pl.Datetime)):
         raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer "
+            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer, a date "
             "or a timestamp."
         )
     return Ordered(column, isinstance(kind, pl.Datetime))
@@ -128,3 +131,20 @@ def make_generator(
                 )
         kind = Generator(kind, **per_epoch)
     return GeneratorSource(kind, rows, rate, **extra)
+
+
+def make_files(
+    stream: str, path: str, format: str | None, schema: Mapping[str, str] | pl.Schema | None,
+    order: str, options: Mapping[str, Any],
+) -> Source:  # fmt: skip
+    """A stream of files; options say how they are written, and what becomes of those that were read."""
+    form = {
+        name: value for name, value in options.items() if name not in ("clean_source", "archive")
+    }
+    types = read_schema(stream, read_types(stream, form.get("types", {})))
+    files = file_source(
+        stream, path, format, read_schema(stream, schema), order, read_form(stream, form), types
+    )
+    asked = options.get("clean_source", "off")
+    cleaning = read_cleaning(stream, files.path, asked, options.get("archive"))
+    return replace(files, cleaning=cleaning)

@@ -10,6 +10,7 @@ import polars as pl
 
 from anabranch.errors import StateError
 from anabranch.sources.base import Reading
+from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.formats import read_file
 from anabranch.sources.listing import Version
 from anabranch.sources.paths import shown
@@ -35,6 +36,7 @@ class FilePiece:
     """Of the file, where it is one of the checkpoint."""
     version: Version | None = None
     """What the file was when it was cut into pieces; another one in its place has other row groups."""
+    form: FileForm = USUAL
 
     @property
     def weight(self) -> int:
@@ -49,7 +51,7 @@ class FilePiece:
             self._check(self.checksum)
         reading = read_file(
             self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage,
-            self.version,
+            self.version, self.form,
         )  # fmt: skip
         reading.first_row = self.first_row
         if self.partial and self.row_groups:

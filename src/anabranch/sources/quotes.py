@@ -2,48 +2,62 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import numpy as np
 
-BLOCK = 1 << 24
-QUOTE = ord('"')
+from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.opening import Text, blocks
+
 BOM = b"\xef\xbb\xbf"
 ELSEWHERE, START, DOUBLED = 0, 1, 2
-PLACES = np.zeros(256, np.uint8)
-"""Where a quote stands, by the byte before it: at the start of a field, after another quote, or elsewhere."""
-PLACES[[ord(","), ord("\n"), ord("\r")]] = START
-PLACES[QUOTE] = DOUBLED
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
-def ends_in_quotes(path: str) -> bool:
-    """Whether a quoted field is still open where the file ends, as the parser sees it.
+@functools.cache
+def _places(delimiter: str, quote: str) -> Bytes:
+    """Where a quote stands, by the byte before it: at a field's start, after another quote, or elsewhere."""
+    places = np.zeros(256, np.uint8)
+    places[[ord(delimiter), ord("\n"), ord("\r")]] = START
+    places[ord(quote)] = DOUBLED
+    return places
 
-    A quote opens a field only at its start, and doubled ones within it are text; others mean nothing.
+
+def ends_in_quotes(text: Text, form: FileForm = USUAL) -> bool:
+    """Whether a quoted field is still open where the text ends, as the parser sees it.
+
+    A quote opens a field only at its start, and doubled ones within it are text; others mean nothing. Where
+    an escape may stand before a quote, this is not known.
     """
+    if form.quote is None or form.escape is not None:
+        return False
+    places = _places(form.delimiter, form.quote)
     inside = closed = False
     before = ord("\n")
-    with open(path, "rb") as file:
-        block = file.read(BLOCK).removeprefix(BOM)
-        while block:
-            if b'"' in block:
-                inside, closed = _after(block, before, inside, closed)
-            before = block[-1]
-            block = file.read(BLOCK)
+    for number, block in enumerate(blocks(text)):
+        block = block if number else block.removeprefix(BOM)
+        if form.quote.encode() in block:
+            inside, closed = _after(block, before, inside, closed, places, ord(form.quote))
+        before = block[-1] if block else before
     return inside
 
 
-def _after(block: bytes, before: int, inside: bool, closed: bool) -> tuple[bool, bool]:
+def _after(
+    block: bytes, before: int, inside: bool, closed: bool, kinds: Bytes, quote: int
+) -> tuple[bool, bool]:
     """Whether a field is open after a block with quotes, and whether its last quote has closed one."""
     characters = np.frombuffer(block, np.uint8)
-    at = np.flatnonzero(characters == QUOTE)
+    at = np.flatnonzero(characters == quote)
     opening = at[1 if inside else 0 :: 2]
-    places = PLACES[np.where(opening > 0, characters[opening - 1], before)]
+    places = kinds[np.where(opening > 0, characters[opening - 1], before)]
     if opening.size and opening[0] == 0 and places[0] == DOUBLED and not closed:
         places[0] = ELSEWHERE
     if places.all():
         # Every second quote is where one can open a field, or is the second of a pair: they alternate
         inside ^= len(at) % 2 == 1
         return inside, not inside
-    places = PLACES[np.where(at > 0, characters[at - 1], before)]
+    places = kinds[np.where(at > 0, characters[at - 1], before)]
     for place in places.tolist():
         if inside:
             inside, closed = False, True

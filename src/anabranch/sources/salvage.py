@@ -14,13 +14,15 @@ import pyarrow as pa
 import pyarrow.csv
 
 from anabranch.sources.base import Bad
+from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.opening import open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_files import (
-    CSV_NULLS,
     OPEN_QUOTE,
     csv_header,
-    csv_rows,
+    csv_values,
     empty_table,
+    in_lines,
     json_names,
     parse_csv,
     parse_csv_text,
@@ -39,11 +41,13 @@ Lines = dict[int, tuple[str, str]]
 
 
 def salvage_csv(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str]
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
 ) -> tuple[pa.Table, Lines]:
     """The rows of a CSV file that fit, and the lines that do not."""
-    header = csv_header(path)
-    require_names(header, where, schema)
+    text = open_text(path, form)
+    header = csv_header(text, form, schema)
+    require_names(header, where, {name: schema[name] for name in columns}, form)
+    present = [name for name in columns if name in header]
     bad: Lines = {}
 
     def skip(row: Any) -> str:
@@ -54,45 +58,46 @@ def salvage_csv(
         return "skip"
 
     # As bytes, so that a row that is not UTF-8 costs that row only
-    as_bytes = pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.binary()), **CSV_NULLS)
-    rows = csv_rows(len(header), invalid_row_handler=skip)
-    raw = parse_csv_text(path, rows, as_bytes)
-    last = raw.num_rows + len(bad) + 1  # the header is row 1
-    cut_off = ends_in_quotes(path)
-    if cut_off and last == 1:
+    as_bytes = csv_values(form, column_types=dict.fromkeys(header, pa.binary()))
+    raw = parse_csv_text(text, form, header, as_bytes, invalid_row_handler=skip)
+    first = 2 if form.header else 1
+    last = raw.num_rows + len(bad) + first - 1
+    cut_off = ends_in_quotes(text, form)
+    if cut_off and last < first:
         raise ValueError(OPEN_QUOTE)
 
     def parse(start: int, end: int) -> pa.Table:
         target = pa.BufferOutputStream()
         pa.csv.write_csv(raw.slice(start, end - start), target)
-        return parse_csv(target.getvalue(), schema, columns, raw.num_columns)
+        return parse_csv(target.getvalue(), schema, present, header, form.plain_rows)
 
     swallowing = cut_off and last not in bad
     good, misfits = _sift(parse, raw.num_rows - swallowing)
     if swallowing:
         misfits.append((raw.num_rows - 1, OPEN_QUOTE))
-    numbers = [n for n in range(2, last + 1) if n not in bad]
+    numbers = [n for n in range(first, last + 1) if n not in bad]
     for at, reason in misfits:
         fields = [value for (value,) in raw.slice(at, 1).to_pydict().values()]
-        text = io.StringIO()
-        csv.writer(text, lineterminator="").writerow(
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(
             "" if value is None else value.decode("utf-8", "replace") for value in fields
         )
-        bad[numbers[at]] = (reason, text.getvalue())
-    return pa.concat_tables([empty_table(schema, columns), *good]), bad
+        bad[numbers[at]] = (reason, line.getvalue())
+    return pa.concat_tables([empty_table(schema, present), *good]), bad
 
 
 def salvage_json(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str]
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
 ) -> tuple[pa.Table, Lines]:
     """The rows of JSON lines that fit, and the lines that do not."""
-    with open(path, "rb") as file:
+    with open_stream(in_lines(open_text(path, form))) as file:
         lines = {number: line for number, line in enumerate(file, start=1) if line.strip()}
     numbers, texts = list(lines), list(lines.values())
-    require_names(json_names(texts, where, schema, salvage=True), where, schema)
+    wanted = pl.Schema({name: schema[name] for name in columns})
+    require_names(json_names(texts, where, wanted, salvage=True), where, wanted, form)
 
     def parse(start: int, end: int) -> pa.Table:
-        return parse_json(pa.py_buffer(b"".join(texts[start:end])), schema, columns)
+        return parse_json(pa.py_buffer(b"".join(texts[start:end])), schema, columns, form)
 
     good, misfits = _sift(parse, len(texts))
     bad = {

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -15,67 +15,77 @@ import pyarrow.csv
 import pyarrow.json
 
 from anabranch.errors import SourceError, suggest
+from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.opening import Text, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_values import from_text, type_in_text
 
 BLOCK, LARGEST_BLOCK = 1 << 24, 1 << 30
 """Bytes that are parsed at a time, and where a single row is larger than that."""
 OPEN_QUOTE = "a quote is open where the file ends, so it was cut off within a value"
-# An empty field is NULL, `""` an empty string: as our own CSV sink, DuckDB and Polars have it
-CSV_NULLS: dict[str, Any] = {
-    "strings_can_be_null": True, "quoted_strings_can_be_null": False, "null_values": [""],
-}  # fmt: skip
 
 
-def read_csv(path: str, where: str, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
-    if not _has_content(path):
+def read_csv(
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
+) -> pa.Table:
+    text = open_text(path, form)
+    if not _has_content(text):
         return empty_table(schema, columns)
-    header = csv_header(path)
-    require_names(header, where, schema)
-    if ends_in_quotes(path):
+    header = csv_header(text, form, schema)
+    require_names(header, where, {name: schema[name] for name in columns}, form)
+    if ends_in_quotes(text, form):
         raise ValueError(OPEN_QUOTE)
-    return parse_csv(path, schema, columns, len(header))
+    return parse_csv(text, schema, columns, header, form)
 
 
 def parse_csv(
-    source: str | pa.Buffer, schema: pl.Schema, columns: Sequence[str], width: int
-) -> pa.Table:
-    """The rows of a CSV text with a header of so many names: a file, or what would stand in one."""
-    types = {name: arrow_type(type_in_text(kind, "csv")) for name, kind in schema.items()}
-    convert = pa.csv.ConvertOptions(column_types=types, include_columns=list(columns), **CSV_NULLS)
-    table = parse_csv_text(source, csv_rows(width), convert)
+    text: Text, schema: pl.Schema, columns: Sequence[str], header: Sequence[str],
+    form: FileForm = USUAL,
+) -> pa.Table:  # fmt: skip
+    """The rows of a CSV text whose columns have these names, some of which the schema knows."""
+    present = [name for name in columns if name in header]
+    types = {
+        name: arrow_type(type_in_text(schema[name], "csv", form.time_format))
+        for name in schema
+        if name in header
+    }
+    convert = csv_values(form, column_types=types, include_columns=present)
+    table = parse_csv_text(text, form, header, convert)
     infinite = _infinite_columns(table)
     if infinite:
-        as_texts = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(infinite, pa.string()), include_columns=infinite, **CSV_NULLS
+        as_texts = csv_values(
+            form, column_types=dict.fromkeys(infinite, pa.string()), include_columns=infinite
         )
-        texts = parse_csv_text(source, csv_rows(width), as_texts)
-        _require_infinities(table, texts, schema)
-    return from_text(table, {name: schema[name] for name in columns}, "csv")
+        _require_infinities(table, parse_csv_text(text, form, header, as_texts), schema)
+    kinds = {name: schema[name] for name in present}
+    return from_text(table, kinds, "csv", form.time_format)
 
 
 def parse_csv_text(
-    source: str | pa.Buffer, rows: pa.csv.ParseOptions, convert: pa.csv.ConvertOptions
-) -> pa.Table:
+    text: Text, form: FileForm, header: Sequence[str], convert: pa.csv.ConvertOptions,
+    **options: Any,
+) -> pa.Table:  # fmt: skip
     """A CSV text in blocks that lose nothing, on this thread."""
+    names = None if form.header else list(header)
+    rows = csv_rows(len(header), form, **options)
 
     def parse(block: int) -> pa.Table:
-        with _opened(source) as text:
-            size = _harmless_block(text, block)
-        with _opened(source) as text:
-            options = pa.csv.ReadOptions(use_threads=False, block_size=size)
-            return pa.csv.read_csv(text, options, rows, convert)
+        with open_source(text) as source:
+            size = _harmless_block(source, block)
+        with open_source(text) as source:
+            reading = pa.csv.ReadOptions(use_threads=False, block_size=size, column_names=names)
+            return pa.csv.read_csv(source, reading, rows, convert)
 
     return _in_blocks(parse)
 
 
-def _opened(source: str | pa.Buffer) -> pa.NativeFile:
-    return open_bytes(source) if isinstance(source, str) else pa.BufferReader(source)
-
-
-def open_bytes(path: str) -> pa.OSFile:
-    """A file to read for Arrow, which takes names that are no UTF-8 as bytes only."""
-    return pa.OSFile(os.fsencode(path))
+def csv_values(form: FileForm, **options: Any) -> pa.csv.ConvertOptions:
+    """How fields become values. An empty field is NULL, `""` an empty string: as our own CSV sink, DuckDB
+    and Polars have it."""
+    return pa.csv.ConvertOptions(
+        strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=list(form.nulls),
+        decimal_point=form.decimal, **options,
+    )  # fmt: skip
 
 
 def _harmless_block(text: pa.NativeFile, block: int) -> int:
@@ -94,53 +104,93 @@ def _harmless_block(text: pa.NativeFile, block: int) -> int:
     )
 
 
-def csv_rows(width: int, **options: Any) -> pa.csv.ParseOptions:
+def csv_rows(width: int, form: FileForm = USUAL, **options: Any) -> pa.csv.ParseOptions:
     """How rows are told apart: a line break in quotes ends none, wherever a block ends.
 
     In files of one column an empty line is a NULL, in others it is nothing.
     """
-    return pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=width > 1, **options)
+    return pa.csv.ParseOptions(
+        delimiter=form.delimiter, quote_char=form.quote or False, escape_char=form.escape or False,
+        newlines_in_values=True, ignore_empty_lines=width > 1, **options,
+    )  # fmt: skip
 
 
-def csv_header(path: str) -> list[str]:
+def csv_header(text: Text, form: FileForm = USUAL, schema: Iterable[str] = ()) -> list[str]:
+    """The names of the columns of a CSV text; without a header those of the schema, or numbers."""
     # Not through Arrow, which would parse the first block and stumble over its bad lines
-    with open(path, encoding="utf-8-sig", errors="replace", newline="") as file:
-        return next((fields for fields in csv.reader(file) if fields), [])
+    with (
+        open_stream(text) as source,
+        io.TextIOWrapper(source, encoding="utf-8-sig", errors="replace", newline="") as lines,  # type: ignore[type-var]
+    ):
+        rows = csv.reader(
+            lines, delimiter=form.delimiter, quotechar=form.quote, escapechar=form.escape,
+            quoting=csv.QUOTE_MINIMAL if form.quote else csv.QUOTE_NONE,
+        )  # fmt: skip
+        first = next((fields for fields in rows if fields), [])
+    if form.header:
+        return first
+    names = list(schema) or [f"column{number}" for number in range(len(first))]
+    if len(names) != len(first):
+        raise ValueError(
+            f"it has {len(first)} columns and no header, but the schema has {len(names)}: name all of them, "
+            "in their order"
+        )
+    return names
 
 
-def read_json(path: str, where: str, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
-    if not _has_content(path):
+def read_json(
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
+) -> pa.Table:
+    text = open_text(path, form)
+    if not _has_content(text):
         return empty_table(schema, columns)
-    with open(path, "rb") as file:
-        require_names(json_names(file, where, schema), where, schema)
-    return parse_json(path, schema, columns)
+    text = in_lines(text)
+    if form.missing == "stop":
+        with open_stream(text) as lines:
+            wanted = pl.Schema({name: schema[name] for name in columns})
+            require_names(json_names(lines, where, wanted), where, wanted, form)
+    return parse_json(text, schema, columns, form)
 
 
-def parse_json(source: str | pa.Buffer, schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
+def in_lines(text: Text) -> Text:
+    """JSON as one object a line: an array of objects becomes that, all else is left as it is."""
+    with open_source(text) as source:
+        start = source.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not start.startswith(b"["):
+            return text
+        source.seek(0)
+        objects = pl.read_json(source.read(), infer_schema_length=None)
+    return pa.py_buffer(objects.write_ndjson().encode())
+
+
+def parse_json(
+    text: Text, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
+) -> pa.Table:
     """The rows of JSON lines: a file, or what would stand in one."""
-    types = [(name, arrow_type(type_in_text(schema[name], "json"))) for name in columns]
+    times = form.time_format
+    types = [(name, arrow_type(type_in_text(schema[name], "json", times))) for name in columns]
     options = pa.json.ParseOptions(
         explicit_schema=pa.schema(types), unexpected_field_behavior="ignore"
     )
 
-    table = _parse_json_text(source, options)
+    table = _parse_json_text(text, options)
     if _infinite_columns(table):
         # As doubles: what is infinite only as a shorter float was a number
         wide = [(n, pa.float64() if pa.types.is_floating(kind) else kind) for n, kind in types]
         again = pa.json.ParseOptions(
             explicit_schema=pa.schema(wide), unexpected_field_behavior="ignore"
         )
-        _require_infinities(table, _parse_json_text(source, again), schema)
-    return from_text(table, {name: schema[name] for name in columns}, "json")
+        _require_infinities(table, _parse_json_text(text, again), schema)
+    return from_text(table, {name: schema[name] for name in columns}, "json", times)
 
 
-def _parse_json_text(source: str | pa.Buffer, options: pa.json.ParseOptions) -> pa.Table:
+def _parse_json_text(text: Text, options: pa.json.ParseOptions) -> pa.Table:
     """JSON lines in blocks, on this thread."""
 
     def parse(block: int) -> pa.Table:
-        with _opened(source) as text:
+        with open_source(text) as source:
             reading = pa.json.ReadOptions(use_threads=False, block_size=block)
-            return pa.json.read_json(text, reading, options)
+            return pa.json.read_json(source, reading, options)
 
     return _in_blocks(parse)
 
@@ -203,14 +253,17 @@ def _in_blocks(parse: Callable[[int], pa.Table]) -> pa.Table:
         return parse(LARGEST_BLOCK)
 
 
-def require_names(found: Sequence[str], where: str, schema: pl.Schema) -> None:
+def require_names(
+    found: Sequence[str], where: str, schema: Mapping[str, pl.DataType], form: FileForm = USUAL
+) -> None:
+    """Raises SourceError unless each of these columns is there, once."""
     for name, wanted in schema.items():
         if found.count(name) > 1:
             raise SourceError(
                 f"{where}: {found.count(name)} columns are called '{name}', so which is meant cannot be "
                 "told. Give them names of their own."
             )
-        if name not in found:
+        if name not in found and form.missing == "stop":
             raise SourceError(
                 f"{where}: column '{name}' is missing: expected {wanted}.{suggest(name, found)}"
             )
@@ -224,6 +277,5 @@ def empty_table(schema: pl.Schema, columns: Sequence[str]) -> pa.Table:
     return pl.DataFrame(schema={name: schema[name] for name in columns}).to_arrow()
 
 
-def _has_content(path: str) -> bool:
-    with open(path, "rb") as file:
-        return any(line.strip() for line in file)
+def _has_content(text: Text) -> bool:
+    return any(block.strip() for block in blocks(text))

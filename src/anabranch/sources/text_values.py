@@ -8,7 +8,8 @@
 | binary | base64 |
 | float | NaN and the infinities by name, in JSON NaN, Infinity and -Infinity without quotes |
 
-The rest is as everywhere. What text cannot hold is refused when the run starts, or when it comes.
+The rest is as everywhere, unless the stream's files have another form (`form.py`). What text cannot hold is
+refused when the run starts, or when it comes.
 """
 
 from __future__ import annotations
@@ -16,26 +17,52 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
+Formats = tuple[str, ...]
+"""How times and dates are written, if not by ISO 8601."""
 
-def type_in_text(kind: pl.DataType, format: str) -> pl.DataType:
+
+def type_in_text(kind: pl.DataType, format: str, times: Formats = ()) -> pl.DataType:
     """The type that a column is parsed as; `from_text` makes it what it is."""
     if isinstance(kind, pl.Binary) or (format == "json" and isinstance(kind, (pl.Date, pl.Time))):
         return pl.String()
-    return kind
+    return pl.String() if times and isinstance(kind, (pl.Date, pl.Datetime)) else kind
 
 
-def from_text(table: pa.Table, kinds: dict[str, pl.DataType], format: str) -> pa.Table:
+def from_text(
+    table: pa.Table, kinds: dict[str, pl.DataType], format: str, times: Formats = ()
+) -> pa.Table:
     """The table with the values of columns that were parsed as texts; raises for what is none of theirs."""
     for name, kind in kinds.items():
-        if type_in_text(kind, format) == kind:
+        if type_in_text(kind, format, times) == kind:
             continue
         texts = pl.from_arrow(table[name])
         assert isinstance(texts, pl.Series)
         if isinstance(kind, pl.Binary):
             values = texts.str.decode("base64", strict=True)
+        elif times and isinstance(kind, (pl.Date, pl.Datetime)):
+            values = _times(texts, kind, times)
         elif isinstance(kind, pl.Date):
             values = texts.str.to_date("%Y-%m-%d", strict=True)
         else:
             values = texts.str.to_time("%H:%M:%S%.f", strict=True)
         table = table.set_column(table.schema.get_field_index(name), name, values.to_arrow())
     return table
+
+
+def _times(texts: pl.Series, kind: pl.DataType, formats: Formats) -> pl.Series:
+    """Times by the first of the formats that fits each; raises ValueError for what fits none."""
+    column = pl.col(texts.name)
+    zone = getattr(kind, "time_zone", None)
+    read = [column.str.to_datetime(format, time_unit="us", strict=False) for format in formats]
+    if zone is not None:
+        # A text with an offset is an instant already; one without is taken for the column's zone
+        read = [
+            each if "%z" in format else each.dt.replace_time_zone(zone)
+            for each, format in zip(read, formats, strict=True)
+        ]
+    values = pl.DataFrame(texts).select(pl.coalesce(read).cast(kind)).to_series()
+    wrong = texts.filter(values.is_null() & texts.is_not_null())
+    if len(wrong):
+        told = " or ".join(formats)
+        raise ValueError(f"column '{texts.name}': '{wrong[0]}' is no time of the form {told}")
+    return values

@@ -11,8 +11,10 @@ from typing import Any
 
 from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
+from anabranch.sinks.base import Sink
 from anabranch.sinks.files import FileSink
 from anabranch.sinks.staging import SUFFIX
+from anabranch.sinks.tables.make import TABLES, table_sink
 from anabranch.spec.place import FilePlace, PartPlace
 
 Kinds = Mapping[str, tuple[type, ...]]
@@ -29,13 +31,28 @@ FILES: Kinds = {
     "schema": (dict,),
     "file_order": (str,),
     "lanes": (bool,),
-}
+    "clean_source": (str,),
+    "archive": (str,),
+    "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
+    "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
+    "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
+}  # fmt: skip
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
     "disorder": (int,),
 }  # fmt: skip
-SINK = ("path", "format")
+CHANGES: Kinds = {"on_change": (str,)}
+ORIGINS: Mapping[str, Kinds] = {
+    "generator": GENERATOR,
+    "delta": {"delta": (str,), **CHANGES},
+    "iceberg": {
+        "iceberg": (str,), "catalog": (str,), "uri": (str,), "warehouse": (str,), **CHANGES,
+    },
+    "path": FILES,
+}  # fmt: skip
+"""Where a stream may come from, and the options that go with it."""
+SINK = ("path", "format", *sorted({name for kind in TABLES.values() for name in kind.options}))
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
     "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
@@ -43,9 +60,14 @@ RUN: Kinds = {
 SETTINGS = Settings.__struct_fields__
 
 
-def stream_kinds(generated: bool) -> Kinds:
-    """The options of a stream over files, or of a generated one."""
-    return {**STREAM, **(GENERATOR if generated else FILES)}
+def origin_of(given: Collection[str]) -> str:
+    """Where a stream comes from, told by its options: from files if they do not say."""
+    return next((origin for origin in ORIGINS if origin in given), "path")
+
+
+def stream_kinds(given: Collection[str]) -> Kinds:
+    """The options of a stream that has these among others."""
+    return {**STREAM, **ORIGINS[origin_of(given)]}
 
 
 def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
@@ -55,12 +77,13 @@ def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
 
 def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
-    generated = "generator" in parts
-    options = values(parts, stream_kinds(generated))
+    options = values(parts, stream_kinds(parts))
     if "ordered" not in options:
         raise place.error("'ordered' is missing: the column that grows with time.")
-    if not generated and "path" not in options:
-        raise place.error("'path' (files) or 'generator' is missing: where the rows come from.")
+    if origin_of(options) not in options:
+        raise place.error(
+            "'path' (files), 'delta', 'iceberg' or 'generator' is missing: where the rows come from."
+        )
     if "partitioned_by" in options:
         given = options["partitioned_by"]
         terms = [given] if isinstance(given, str) else given
@@ -78,14 +101,25 @@ def check_query(place: FilePlace, query: str, known: Collection[str]) -> None:
         raise place.error(f"there is no query '{query}'.{suggest(query, known)}")
 
 
-def file_sink(path: PartPlace, format: PartPlace | None = None) -> FileSink:
-    """A result folder."""
-    folder, ending = path.text(), format.text() if format else "parquet"
-    if "://" in folder:
-        raise path.error(f"expected a folder of this machine, got '{folder}'.")
-    if format and ending not in SUFFIX:
-        raise format.error(f"there is no result format '{ending}'.{suggest(ending, SUFFIX)}")
-    return FileSink(Path(folder).absolute(), ending)
+def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
+    """A result folder, or a table, with the options that its format has."""
+    place, format = path.text(), parts.get("format")
+    ending = format.text() if format else "parquet"
+    kind = TABLES.get(ending)
+    if format and kind is None and ending not in SUFFIX:
+        known = (*SUFFIX, *TABLES)
+        raise format.error(f"there is no result format '{ending}'.{suggest(ending, known)}")
+    kinds = kind.options if kind else {}
+    given = {key: part for key, part in parts.items() if key not in ("path", "format")}
+    for key, part in given.items():
+        if key not in kinds:
+            raise part.error(f"results as {ending} have no option '{key}'.{suggest(key, kinds)}")
+    if kind:
+        with path.placed():
+            return table_sink("The sink", ending, place, values(given, kinds))
+    if "://" in place:
+        raise path.error(f"expected a folder of this machine, got '{place}'.")
+    return FileSink(Path(place).absolute(), ending)
 
 
 def settings_of(parts: Mapping[str, PartPlace]) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -12,10 +12,13 @@ from sqlglot import exp
 from anabranch.engine.run import Run
 from anabranch.errors import LanguageError, PlanningError, SettingsError, suggest
 from anabranch.language.deep import deeply
-from anabranch.language.sql.dialect import Scope, StatementDialect, offset_of, parse
+from anabranch.language.sql.dialect import Scope, dialect_of, offset_of, parse
+from anabranch.language.sql.emit import split_emit
+from anabranch.language.sql.spelling import spelling_named
+from anabranch.language.sql.table_function import read_by
 from anabranch.session import Session
 from anabranch.settings import Settings
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.place import FilePlace
 
 
@@ -39,16 +42,24 @@ class Definition(Protocol):
         """Gives its queries to the session."""
 
 
+class FunctionDefinition(Protocol):
+    """A user's function that a file names."""
+
+    def define(self, session: Session) -> None:
+        """Gives it to the session."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """What a specification file asks for, checked as far as that goes without the streams' schemas."""
 
     streams: dict[str, dict[str, Any]]
     queries: dict[str, Definition]
-    sinks: dict[str, FileSink | str]
+    sinks: dict[str, Sink | str]
     settings: Settings
     run: dict[str, Any]
     places: Mapping[str, FilePlace]
+    functions: tuple[FunctionDefinition, ...] = ()
 
     def session(self, in_process: bool = False, ui: bool = False) -> Session:
         """A session with the streams and queries of the file, on Spark or in this process."""
@@ -58,6 +69,8 @@ class Spec:
         else:
             cores = {"cores": self.run["cores"]} if "cores" in self.run else {}
             session = Session.local(**cores, sites=sites, settings=self.settings, ui=ui)
+        for function in self.functions:
+            function.define(session)
         for name, options in self.streams.items():
             with self.places[name].placed():
                 session.stream(name, **options)
@@ -110,13 +123,14 @@ def query_names(
     return names
 
 
-def tables_of(text: str, query: str) -> list[tuple[str, int]]:
+def tables_of(text: str, query: str, dialect: str) -> list[tuple[str, int]]:
     """What a statement reads, apart from what it defines itself by WITH, and where it says so."""
-    scope = Scope(text, {}, f"Query '{query}'")
-    tree = deeply(lambda: parse(scope, StatementDialect), scope.where)
+    scope = Scope(text, {}, f"Query '{query}'", spelling=spelling_named(dialect))
+    scope = replace(scope, text=split_emit(scope)[0])
+    tree = deeply(lambda: parse(scope, dialect_of(scope)), scope.where)
     own = {part.alias for part in tree.find_all(exp.CTE)}
-    tables = [table for table in tree.find_all(exp.Table) if table.name not in own]
-    return [(table.name, offset_of(table) or 0) for table in tables]
+    tables = [read for table in tree.find_all(exp.Table) for read in read_by(table, scope)]
+    return [(table.name, offset_of(table) or 0) for table in tables if table.name not in own]
 
 
 class _Registrar:

@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
     RUN,
     SETTINGS,
+    SINK,
     check_query,
-    file_sink,
     settings_of,
+    sink_of,
     values,
 )
 from anabranch.spec.place import read_text
 from anabranch.spec.spec import Definition, Spec
+from anabranch.spec.sql_function import SqlFunction, read_function
 from anabranch.spec.sql_query import SqlQuery
 from anabranch.spec.sql_stream import read_stream
 from anabranch.spec.sql_tokens import Spot, Statement, Value, near, statements
@@ -37,10 +39,11 @@ FORMS = {
     "QUERY": "CREATE QUERY name AS SELECT * FROM stream",
     "VIEW": "CREATE VIEW name AS SELECT * FROM stream",
     "SINK": "CREATE SINK query TO 'folder'",
+    "FUNCTION": "CREATE FUNCTION name(BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS 'module:function'",
 }
 STATEMENTS = (
-    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE SINK "
-    "and SET."
+    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE FUNCTION, "
+    "CREATE SINK and SET."
 )
 
 
@@ -50,17 +53,19 @@ class _File:
 
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
     queries: dict[str, Definition] = field(default_factory=dict)
-    sinks: dict[str, FileSink | str] = field(default_factory=dict)
+    sinks: dict[str, Sink | str] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
     places: dict[str, Spot] = field(default_factory=dict)
     """Where streams, queries and views have their names."""
     targets: dict[str, Spot] = field(default_factory=dict)
     """Where sinks name their queries."""
     views: set[str] = field(default_factory=set)
+    functions: list[SqlFunction] = field(default_factory=list)
 
     def statement(self, words: Statement) -> None:
         creators: dict[str, Callable[[Statement], None]] = {
             "STREAM": self._stream, "QUERY": self._query, "VIEW": self._view, "SINK": self._sink,
+            "FUNCTION": self._function,
         }  # fmt: skip
         name = words.shown().strip("'").upper()
         if words.take("SET"):
@@ -70,6 +75,8 @@ class _File:
         if not words.take("CREATE"):
             hint = near(words.peek(), ("CREATE", "SET"))
             raise words.spot().error(f"there is no statement {name} here.{hint} {STATEMENTS}")
+        if words.take("MATERIALIZED", "VIEW"):
+            return self._query(words)  # as RisingWave and Materialize call it
         for kind, create in creators.items():
             if words.take(kind):
                 return create(words)
@@ -120,9 +127,16 @@ class _File:
         if words.next_is("'console'"):
             raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
         folder = words.value("TO")
-        format = words.options(("format",)).get("format") if words.take("WITH") else None
+        given = words.options(SINK[1:]) if words.take("WITH") else {}
         words.end()
-        self.sinks[name] = file_sink(folder, format)
+        self.sinks[name] = sink_of(folder, given)
+
+    def _function(self, words: Statement) -> None:
+        spot = words.spot()
+        made = read_function(words, FORMS["FUNCTION"])
+        if any(made.name == other.name for other in self.functions):
+            raise spot.error(f"there already is a function called '{made.name}'.")
+        self.functions.append(made)
 
     def _set(self, words: Statement) -> None:
         known = (*RUN, *SETTINGS)
@@ -160,6 +174,7 @@ class _File:
             settings=settings_of(rest),
             run=values(run, RUN),
             places=self.places,
+            functions=tuple(self.functions),
         )
 
 

@@ -27,7 +27,7 @@ class SqlQuery:
 
     def define(self, session: Session, need: Need) -> None:
         try:
-            for table, offset in tables_of(self.text, self.name):
+            for table, offset in tables_of(self.text, self.name, session.settings.dialect):
                 need(table, self._spot(offset))
             session.query(self.name, self.text, self.emit)
         except LanguageError as error:

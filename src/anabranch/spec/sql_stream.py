@@ -7,7 +7,7 @@ from typing import Any
 from anabranch.errors import suggest
 from anabranch.language.expression import TYPES, type_named
 from anabranch.language.kinds import suggest_type
-from anabranch.spec.options import stream_kinds, stream_options
+from anabranch.spec.options import ORIGINS, origin_of, stream_kinds, stream_options
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 
 SQL_TYPES = {
@@ -56,7 +56,7 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
             raise words.expected(f"{', '.join(clauses)} or ';'", clauses)
     if "ordered" not in parts:
         raise place.error("ORDERED BY is missing: the column that grows with time.")
-    if "generator" not in given and "path" not in given:
+    if origin_of(given) not in given:
         raise place.error(
             "where do the rows come from? WITH (path = 'folder') or WITH (generator = 'packets')."
         )
@@ -76,12 +76,14 @@ def _length(words: Statement) -> int | str:
 
 def _options(words: Statement) -> dict[str, Value]:
     """The options of WITH; which there are depends on where the rows come from."""
-    everything = {**stream_kinds(True), **stream_kinds(False)}
+    everything = {key: None for origin in ORIGINS for key in stream_kinds([origin])}
     found = words.options([key for key in everything if key not in CLAUSES], CLAUSES)
-    known = [key for key in stream_kinds("generator" in found) if key not in CLAUSES]
+    known = [key for key in stream_kinds(found) if key not in CLAUSES]
     for key, part in found.items():
         if key not in known:
-            kind = "generated stream" if "generator" in found else "stream of files"
+            kind = {"generator": "generated stream", "path": "stream of files"}.get(
+                origin_of(found), f"stream of a {origin_of(found)} table"
+            )
             raise part.spot.error(f"a {kind} has no option '{key}'.{suggest(key, known)}")
     return found
 

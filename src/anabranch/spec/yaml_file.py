@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.settings import Settings
-from anabranch.sinks.files import FileSink
+from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
     RUN,
     SETTINGS,
     SINK,
     check_query,
-    file_sink,
     settings_of,
+    sink_of,
     stream_kinds,
     stream_options,
     values,
@@ -48,7 +48,7 @@ def read_yaml(path: Path) -> Spec:
         name: YamlQuery(name, entry) for name, entry in sections["queries"].fields().items()
     }
     known = query_names(queries, streams)
-    sinks: dict[str, FileSink | str] = {}
+    sinks: dict[str, Sink | str] = {}
     for name, entry in sections["sinks"].fields().items() if "sinks" in sections else ():
         check_query(entry, name, known)
         sinks[name] = _sink(entry)
@@ -65,19 +65,18 @@ def read_yaml(path: Path) -> Spec:
 
 
 def _stream(entry: Entry) -> dict[str, Any]:
-    generated = "generator" in entry.fields()
-    return stream_options(entry, entry.fields(stream_kinds(generated)))
+    return stream_options(entry, entry.fields(stream_kinds(entry.fields())))
 
 
-def _sink(entry: Entry) -> FileSink | str:
+def _sink(entry: Entry) -> Sink | str:
     value = entry.value(str, dict)
     if value == "console":
         return "console"
     if value == "memory":
         raise entry.error("a memory sink is for Python programs: give a folder or 'console'.")
     if isinstance(value, str):
-        return file_sink(entry)
+        return sink_of(entry, {})
     parts = entry.fields(SINK)
     if "path" not in parts:
         raise entry.error("'path' is missing: the folder for the results.")
-    return file_sink(parts["path"], parts.get("format"))
+    return sink_of(parts["path"], parts)

@@ -82,7 +82,7 @@ def _sql(session: Session, need: Need, name: str, fields: Mapping[str, Entry]) -
         if key not in ("sql", "emit"):
             raise fields[key].error(f"'{key}' has no place beside SQL: write it there.")
     text = fields["sql"].text()
-    for table, _ in tables_of(text, name):
+    for table, _ in tables_of(text, name, session.settings.dialect):
         need(table)
     emit = fields["emit"].text() if "emit" in fields else None
     session.query(name, text, emit)

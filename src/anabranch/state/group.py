@@ -64,6 +64,8 @@ class SiteState:
     """How much of it is looked at at once where all of it is."""
     newest: Sequence[tuple[int, tuple[int, int]]] = ()
     """Of these slots only what has come after an epoch takes part."""
+    shape: str = ""
+    """The shape in which a join of several inputs works on these slots; empty for the flat one."""
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
@@ -164,6 +166,7 @@ class SiteState:
             self.epoch,
             self.piece_bytes,
             self.newest,
+            self.shape,
             opened=self.opened,
         )
 

@@ -16,10 +16,11 @@ from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.reach import Apart, Hold, Reach
+from anabranch.routing.shaped import Shaped
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -30,6 +31,7 @@ VERSIONS = {
     7: "with the places where results went, and values of lanes",
     8: "with the place of dead letters, and lanes by what has changed",
     9: "with state that is put aside",
+    10: "with the shapes of joins",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -118,6 +120,10 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     wanted: list[str] = msgspec.field(default_factory=list)
     """The columns of its results that its state has been kept for, where that depends on who reads them."""
     shelf: Shelf = msgspec.field(default_factory=Shelf)
+    shapes: list[Shaped] = msgspec.field(default_factory=list)
+    """The shapes of a join of several inputs, where they are not the flat one: its state is as they say."""
+    wanted_shapes: list[Shaped] = msgspec.field(default_factory=list)
+    """Those that it is to come to."""
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0

@@ -19,7 +19,7 @@ from pathlib import Path
 from anabranch.errors import StateError
 from anabranch.state.folders import make_file, make_folder, sync
 
-FOLDERS = ("manifests", "sources", "state", "results")
+FOLDERS = ("manifests", "sources", "state", "results", "events")
 """Where `writing` is asked to put files."""
 S3_SCHEME = "s3://"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)

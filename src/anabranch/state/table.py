@@ -31,3 +31,5 @@ class StateTable:
     """Whether its rows may have results of their own although nothing more comes."""
     derived_from: tuple[str, ...] = ()
     """Tables of the same operator that it could be made of again."""
+    between: bool = False
+    """Whether its rows are combinations that lie between inputs and results: they are made again at need."""

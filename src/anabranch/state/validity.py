@@ -7,7 +7,8 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from anabranch.errors import PlanningError, StateError
+from anabranch.errors import PlanningError, SettingsError, StateError
+from anabranch.language.shape import written_shape
 
 if TYPE_CHECKING:
     from anabranch.state.manifest import ExchangeRecord, Manifest, SubqueryRecord
@@ -52,8 +53,12 @@ def refuse_impossible(manifest: Manifest, where: str) -> None:
     for query, parts in manifest.results.items():
         for result in parts:
             _not_negative(expect, f"'{result.name}' of query {query}", result, ("rows", "bytes"))
+            # The folders of a partitioned table have values in their names, nothing that leads elsewhere
+            *folders, own = result.name.split("/")
             expect(
-                result.name not in ("", ".", "..") and not {"/", "\0"} & {*result.name},
+                own not in ("", ".", "..")
+                and all("=" in folder for folder in folders)
+                and "\0" not in result.name,
                 f"a part of the results of query {query} is called '{result.name}'",
             )
     for name, exchange in manifest.exchanges.items():
@@ -96,6 +101,10 @@ def _check_exchange(expect: Says, name: str, record: ExchangeRecord, sites: int)
 
 def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int) -> None:
     _not_negative(expect, f"subquery {name}", record, SUBQUERY_COUNTS)
+    for shapes in (record.shapes, record.wanted_shapes):
+        _ranges(expect, f"subquery {name}", [(one.first, one.end) for one in shapes], slots)
+        for one in shapes:
+            expect(_is_shape(one.shape), f"a join of {name} has the shape '{one.shape}'")
     for ref in record.shelf:
         _file(expect, ref.file)
         _not_negative(expect, f"segment {ref.file}", ref, SEGMENT_COUNTS)
@@ -105,6 +114,13 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int)
             ref.min_due <= ref.max_due,
             f"rows of segment {ref.file} are due from {ref.min_due} to {ref.max_due}",
         )
+
+
+def _is_shape(text: str) -> bool:
+    try:
+        return str(written_shape(text)) == text
+    except SettingsError:
+        return False
 
 
 def _check_waiting(expect: Says, manifest: Manifest) -> None:

@@ -23,6 +23,7 @@ import polars as pl
 from anabranch.language.builder import Query
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
+from anabranch.testing.among import draw_among
 from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.queries import QueryMaker
 
@@ -141,6 +142,10 @@ class Case:
         return "\n".join(lines)
 
 
+AMONG = 2
+"""One in so many cases has a query for rows among others beside its own."""
+
+
 def draw_case(chooser: Chooser) -> Case:
     """A random query set over one or two random streams."""
     clock = chooser.choice(CLOCKS)
@@ -153,7 +158,13 @@ def draw_case(chooser: Chooser) -> Case:
         # One stream may end before the other
         frames["two"] = frames["two"][: chooser.integer(1, epochs)]
     lateness = {name: chooser.choice([0, 1, 5, 20]) for name in names}
-    queries = QueryMaker(chooser, KEYS, set(WIDE), clock).query_set(streams(names, clock))
+    inputs = streams(names, clock)
+    queries = QueryMaker(chooser, KEYS, set(WIDE), clock).query_set(inputs)
+    seed = shapes[names[0]].seed
+    if seed % AMONG == 1:
+        # By a chooser of its own, so that every other decision stays what it was
+        own = SeededChooser(seed)
+        queries |= {"among": draw_among(own, inputs[0], KEYS, clock)}
     return Case(frames, lateness, queries, clock, lanes)
 
 

@@ -24,6 +24,7 @@ import polars as pl
 from anabranch.errors import SettingsError
 from anabranch.language.join import JOINS
 from anabranch.language.node import Node
+from anabranch.settings import PLANS
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser
@@ -40,6 +41,7 @@ from anabranch.testing.disturbances import (
 from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.intruders import SPELLINGS, EpochStep, Rival
 from anabranch.testing.invariants import check_invariants
+from anabranch.testing.join_shapes import REPLANNING, draw_several_case
 from anabranch.testing.joins import draw_join_case, draw_meeting_case
 from anabranch.testing.processes import LostItem, spread
 from anabranch.testing.quiet import draw_quiet
@@ -70,6 +72,8 @@ def read_seeds(text: str) -> range:
     return seeds
 
 
+MANY_SEEDS = (1 << 32) + 237
+"""More than anybody tries: which of them draw a join of several inputs is told by seeds of their own."""
 LARGE = 1 << 40
 SMALL = (LARGE, LARGE, 50_000, 3_000, 3_000, 600, 1)
 """Bytes that sites may keep: mostly so few that state is put aside again and again."""
@@ -84,6 +88,10 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     pressed = chooser.flag(0.2)
     if pressed:
         drawn = draw_meeting_case(chooser)
+    # Drawn by itself: the seeds that have no part in it stay as they are
+    several = SeededChooser(seed + MANY_SEEDS).flag(0.2)
+    if several:
+        drawn = draw_several_case(chooser)
     case = recut(chooser, drawn, chooser.integer(4, 16))
     trial = draw_trial(chooser, case.epochs, sites)
     # Some kinds for each seed: with all of them, none would come often enough in a row
@@ -100,6 +108,9 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
         kinds += chooser.choice([HOLDING, SPILLING, (*HOLDING, *SPILLING)])
         settings["skew_buffer"] = chooser.choice(["shared", "split"])
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
+    if several:
+        kinds += REPLANNING
+        settings |= {"plans": chooser.choice(PLANS), "replan_effort": chooser.choice([0.02, 1e9])}
     chance = chooser.choice([OFTEN, SELDOM])
     always = (rebalance,) if chooser.flag(0.15) else ()
     case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})

@@ -60,11 +60,11 @@ def _unmatched(
     """The rows of either side that have no partner on the other."""
     fractions = [ranked.get(name) for name in loose]
     waiting: dict[Row, list[Row]] = {}
-    for key, values in zip(_rows(expected, exact), _rows(expected, loose), strict=True):
+    for key, values in zip(_keys(expected, exact), _rows(expected, loose), strict=True):
         waiting.setdefault(key, []).append(values)
     # First those that are equal: one that is only close must not take the partner of another
     alike = []
-    for key, values in zip(_rows(got, exact), _rows(got, loose), strict=True):
+    for key, values in zip(_keys(got, exact), _rows(got, loose), strict=True):
         if values in waiting.get(key, []):
             waiting[key].remove(values)
         else:
@@ -84,6 +84,16 @@ def _unmatched(
 
 def _rows(frame: pl.DataFrame, names: Sequence[str]) -> list[Row]:
     return frame.select(names).rows() if names else [()] * frame.height
+
+
+def _keys(frame: pl.DataFrame, names: Sequence[str]) -> list[Row]:
+    """The rows as they are looked up: lists and structs as texts."""
+    nested = [name for name in names if frame.schema[name].is_nested()]
+    texts = (
+        pl.Series(name, [None if value is None else repr(value) for value in frame[name].to_list()])
+        for name in nested
+    )
+    return _rows(frame.with_columns(texts), names)
 
 
 def _close(got: Any, expected: Any, fraction: float | None) -> bool:

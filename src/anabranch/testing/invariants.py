@@ -15,8 +15,10 @@ import numpy as np
 
 from anabranch.adapt.protocols.moving import Moving
 from anabranch.engine.run import Run
+from anabranch.language.shape import written_shape
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.state.manifest import Manifest
+from anabranch.routing.ranges import subtract
+from anabranch.state.manifest import Manifest, SubqueryRecord
 from anabranch.testing.trial import Scene
 
 
@@ -97,10 +99,27 @@ def check_manifest(manifest: Manifest, folder: Path, where: str) -> None:
             assert all(first < end for first, end in ref.live), f"{told} has {ref.live}"
             assert all(a[1] <= b[0] for a, b in pairwise(ref.live)), f"{told} has {ref.live}"
             assert (folder / ref.file).exists(), f"{told} is not there"
+        check_shapes(record, f"{where}: {record.exchange}")
     for held in manifest.held:
         told, known = f"{where}: rows that wait in {held.file}", maps[held.exchange]
         assert all(0 <= a < b <= known.slots for a, b in held.slots), f"{told} have {held.slots}"
         assert (folder / held.file).exists(), f"{told} are not there"
+
+
+def check_shapes(record: SubqueryRecord, where: str) -> None:
+    """What lies between the inputs and the results of a join lies where its shape has it, and only there."""
+    for ref in record.shelf:
+        if ref.table.startswith("mid"):
+            inputs = tuple(map(int, ref.table.removeprefix("mid")))
+            slots = [
+                (one.first, one.end)
+                for one in record.shapes
+                if inputs in written_shape(one.shape).intermediates
+            ]
+            beyond = subtract(ref.live, slots)
+            assert not beyond, (
+                f"{where}: {ref.table} lies in {beyond}, the shapes are {record.shapes}"
+            )
 
 
 def check_successor(before: Manifest, after: Manifest, where: str) -> None:

@@ -22,10 +22,15 @@ from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
+from anabranch.language.ranked import Ranked
 from anabranch.language.stateless import Branch, Filter, Project, Union
+from anabranch.language.timeline import Timeline
+from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
+from anabranch.language.windowed import Windowed
 from anabranch.testing.quantiles import quantile_columns
+from anabranch.testing.sql_collecting import collected_sql
 from anabranch.testing.sql_expression import (
     EPOCH,
     SEQ,
@@ -36,6 +41,8 @@ from anabranch.testing.sql_expression import (
     quote,
 )  # fmt: skip
 from anabranch.testing.sql_join import Joins
+from anabranch.testing.sql_over import Overs
+from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
 
 
 @dataclass
@@ -107,6 +114,10 @@ class Translator:
                 )
                 of = ", __of, __next" if node.updates else ""
                 return f"SELECT {columns}, {EPOCH}, {SEQ}{of} FROM {self._table(node.input)}"
+            case Windowed():
+                return windows_sql(node, self._table(node.input))
+            case Unnest():
+                return unnest_sql(node, self._table(node.input))
             case Union():
                 names = list_of([*(quote(name) for name in node.schema), EPOCH, SEQ])
                 return "\nUNION ALL ".join(
@@ -116,6 +127,10 @@ class Translator:
                 return self._aggregate(node)
             case History():
                 return self._history(node)
+            case Ranked() | Timeline():
+                return Overs(self._keyed(node), self._add, self._emitted, self._call_text).select(
+                    node
+                )
             case Join():
                 return Joins(self._table, self._add, self._emitted, self.clock).select(node)
         raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
@@ -167,7 +182,7 @@ class Translator:
             f"GROUP BY __g, __w HAVING {whole} AND {emitted} IS NOT NULL"
         )
 
-    def _keyed(self, node: Aggregate | History) -> str:
+    def _keyed(self, node: Aggregate | History | Ranked | Timeline) -> str:
         """The input with its keys, the number of its group, and its time as an integer."""
         keys = [expression_sql(key.expression, node.input.schema) for key in node.keys]
         named = [f"{key} AS __k{number}" for number, key in enumerate(keys)]
@@ -176,8 +191,10 @@ class Translator:
         time = "NULL"
         if ordered:
             column = quote(ordered.column)
-            time = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
-        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t"])
+            time = time_sql(column, node.input.schema[ordered.column])
+        sequence = node.sequence if isinstance(node, Aggregate) else None
+        own = time if sequence is None else time_sql(quote(sequence), node.input.schema[sequence])
+        columns = list_of(["*", *named, f"{group} AS __g", f"{time} AS __t", f"{own} AS __o"])
         return self._add(f"SELECT {columns} FROM {self._table(node.input)}")
 
     def _bounds(self, node: Aggregate, start: str, end: str) -> list[str]:
@@ -186,10 +203,14 @@ class Translator:
         if isinstance(window, Tumble) and window.index:
             number = "any_value(__w)"
             value = f"make_timestamp({number})" if stamps and window.size == 1 else number
+            if node.schema[window.index] == pl.Date:
+                value = f"(DATE '1970-01-01' + CAST({number} AS INTEGER))"
             return [named(value, node.schema, window.index)]
         if START not in node.schema:
             return []
         pair = [f"make_timestamp({bound})" if stamps else bound for bound in (start, end)]
+        if node.schema[START] == pl.Date:
+            pair = [f"(DATE '1970-01-01' + CAST({bound} AS INTEGER))" for bound in (start, end)]
         return [named(pair[0], node.schema, START), named(pair[1], node.schema, END)]
 
     def _updates(self, rows: str, columns: list[str]) -> str:
@@ -229,6 +250,10 @@ class Translator:
             "WHERE __he IS NOT NULL GROUP BY __hg, __hn"
         )
 
+    def _call_text(self, call: AggregateCall, schema: pl.Schema) -> str:
+        argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
+        return self._function(call, argument, schema)
+
     def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
         call = part.call
         argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
@@ -247,13 +272,18 @@ class Translator:
                     f"user={{'{call.function}': 'sum({{}})'}}."
                 )
             return self.user[call.function].format(argument)
+        collected = collected_sql(call, schema)
+        if collected is not None:
+            return collected
         match call.function:
             case "count_distinct" | "approx_distinct":
                 return f"count(DISTINCT {argument})"
             case "first" | "last":
-                return f"{call.function}({argument} ORDER BY __t, {SEQ})"
+                return f"{call.function}({argument} ORDER BY __o, {SEQ})"
             case "sum" if type_of(call.arguments[0], schema, "oracle").is_float():
                 return f"sum(CAST({argument} AS DOUBLE))"
             case "var" | "stddev":
                 return f"{call.function}_samp(CAST({argument} AS DOUBLE))"
+            case "var_pop" | "stddev_pop":
+                return f"{call.function}(CAST({argument} AS DOUBLE))"
         return f"{call.function}({argument})"

@@ -23,6 +23,8 @@ from anabranch.language.expression import (
     type_of,
 )
 from anabranch.language.functions import DOTTED
+from anabranch.language.kinds import instance_of
+from anabranch.testing.sql_functions import function_sql
 
 EPOCH, SEQ = "__epoch", "__seq"
 """The epoch in which a run emits a row, and its arrival number."""
@@ -41,6 +43,13 @@ def type_name(kind: pl.DataType) -> str:
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if isinstance(kind, pl.Datetime) and kind.time_zone:
         return "TIMESTAMPTZ"
+    if isinstance(kind, pl.List):
+        return f"{type_name(instance_of(kind.inner))}[]"
+    if isinstance(kind, pl.Struct):
+        fields = (
+            f"{quote(field.name)} {type_name(instance_of(field.dtype))}" for field in kind.fields
+        )
+        return f"STRUCT({', '.join(fields)})"
     name = _NAMES.get(kind.base_type())
     if name is None:
         raise PlanningError(f"The oracle has no DuckDB type for {kind}.")
@@ -150,6 +159,19 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
         case ("year" | "quarter" | "month" | "week" | "day" | "hour" | "minute" | "second" | "length"
               | "sign"):  # fmt: skip
             return f"CAST({expression.function}({parts[0]}) AS BIGINT)"
+        case "time_bucket":
+            width, offset = _micros(expression.arguments[0]), 0
+            if len(parts) > 2:
+                offset = _micros(expression.arguments[2])
+            into = floor_modulo(f"(epoch_us({parts[1]}) - {offset})", width)
+            return f"({parts[1]} - to_microseconds({into}))"
+        case "at_zone":
+            return f"({parts[0]} AT TIME ZONE {parts[1]})"
+        case "to_zone":
+            return f"({parts[0]} AT TIME ZONE {parts[1]})"
+        case "local_trunc":
+            unit = _UNITS[str(_value(expression.arguments[0]))]
+            return f"(date_trunc('{unit}', {parts[1]} AT TIME ZONE {parts[2]}) AT TIME ZONE {parts[2]})"
         case "dow" | "doy":
             return f"CAST(date_part('{expression.function}', {parts[0]}) AS BIGINT)"
         case "exp" | "sqrt":
@@ -158,7 +180,19 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
               | "starts_with" | "ends_with" | "contains" | "greatest" | "least" | "trim" | "ltrim" | "rtrim"
               | "replace" | "epoch" | "date_trunc"):  # fmt: skip
             return f"{expression.function}({', '.join(parts)})"
+    written = function_sql(expression, parts)
+    if written is not None:
+        return written
     raise PlanningError(f"The oracle cannot write '{expression}' as DuckDB SQL yet.")
+
+
+_UNITS = {"1s": "second", "1m": "minute", "1h": "hour", "1d": "day", "1w": "week", "1mo": "month",
+          "1q": "quarter", "1y": "year"}  # fmt: skip
+
+
+def _micros(literal: Expression) -> int:
+    value = _value(literal)
+    return value // dt.timedelta(microseconds=1) if isinstance(value, dt.timedelta) else 0
 
 
 def _ip_number(text: str) -> str:

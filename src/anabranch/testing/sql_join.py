@@ -19,6 +19,7 @@ from anabranch.testing.sql_expression import (
     named,
     quote,
 )
+from anabranch.testing.sql_unfolding import time_sql
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,7 @@ class Joins:
         ordered, time = part.ordered, "NULL"
         if ordered and ordered.unit:
             column = quote(ordered.column)
-            whole = f"epoch_us({column})" if ordered.timestamps else f"CAST({column} AS BIGINT)"
-            time = f"{whole} * {ordered.unit}"
+            time = f"{time_sql(column, part.schema[ordered.column])} * {ordered.unit}"
         columns += [
             f"{EPOCH} AS __e{number}", f"{SEQ} AS __s{number}", f"row_number() OVER () AS __i{number}",
             f"{time} AS __t{number}", f"{' OR '.join(keys) or 'FALSE'} AS __null{number}",

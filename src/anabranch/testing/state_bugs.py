@@ -10,7 +10,11 @@ import polars as pl
 from anabranch.engine import remembering
 from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.ranked import RankedRows
+from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.tree import TreeJoin
 from anabranch.state.group import SiteState
+from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
 from anabranch.testing.bug import Bug, Wrong, nothing
 
@@ -57,7 +61,29 @@ def _given_twice(right: Wrong) -> Wrong:
     return again
 
 
+def _best_of_part_is_best(right: Wrong) -> Wrong:
+    """Takes only the very first of each part of a group for the best of it."""
+
+    def hasty(self: RankedRows, rows: pl.DataFrame) -> pl.DataFrame:
+        found: pl.DataFrame = right(self, rows)
+        return found if self.node.limit is None else found.unique(LOCATOR, maintain_order=True)
+
+    return hasty
+
+
+def _nothing_masked(right: Wrong) -> Wrong:
+    def careless(*arguments: Any) -> Any:
+        written, _ = right(*arguments)
+        return written, []
+
+    return careless
+
+
 STATE_BUGS = (
+    Bug("best-rows-forgotten", "of the best rows of a window, each part of the input keeps one alone",
+        ((RankedRows, "_best"),), _best_of_part_is_best),
+    Bug("kept-rows-forgotten", "the rows of a group begin anew with every epoch",
+        ((TimelineRows, "_known"),), nothing(None)),
     Bug("merge-forgets-segment", "the first segment that compaction writes is not remembered",
         ((remembering, "compact"),), _one_segment_less),
     Bug("mask-not-applied", "segments that were merged into others go on counting",
@@ -72,6 +98,10 @@ STATE_BUGS = (
         ((owed, "_of_several_generations"),), _of_any_generation),
     Bug("owed-rows-purged", "rows that are due go although they owe results",
         ((Shelf, "change"),), _spared_nothing),
+    Bug("intermediate-not-made-again", "a join gets another shape, and what it lacks for it is not made",
+        ((TreeJoin, "all_rows"),), nothing(())),
+    Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
+        ((remembering, "reshape"),), _nothing_masked),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((SiteState, "scatter"),), nothing(None)),
 )  # fmt: skip

@@ -1,8 +1,8 @@
--- Distinct rows of an endless stream would have to be remembered for ever.
+-- Distinct rows without a time would have to be remembered for ever.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT DISTINCT len FROM tcp
+SELECT DISTINCT item FROM bids
 
---fail= SELECT DISTINCT is not available: GROUP BY the columns and a window instead
+--fail= SELECT DISTINCT would have to remember every row for ever: select the ordered attribute or a window

@@ -1,8 +1,9 @@
--- EXISTS is a join here.
+-- EXISTS without a condition on the rows around it.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
+--stream pays: done int64, who string, item string; ordered by done
 
 --query q
-SELECT len FROM tcp t WHERE EXISTS (SELECT 1 FROM tcp u WHERE u.srcIP = t.srcIP)
+SELECT time FROM bids WHERE EXISTS (SELECT 1 FROM pays WHERE done > 3)
 
---fail= EXISTS is not available: SEMI JOIN the other input
+--fail= EXISTS needs a condition between the sub-query and the rows around it

@@ -1,8 +1,9 @@
--- IN takes constants.
+-- IN without a bound would keep every value for ever.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
+--stream pays: done int64, who string, item string; ordered by done
 
 --query q
-SELECT len FROM tcp WHERE srcIP IN (SELECT destIP FROM tcp)
+SELECT time FROM bids WHERE item IN (SELECT item FROM pays)
 
---fail= character 27: IN (SELECT …) is not available: SEMI JOIN the other query
+--fail= Nothing says how much later

@@ -1,8 +1,8 @@
--- The row before is FIRST over two rows.
+-- Rows in the order of anything but time are never complete.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT LAG(len) OVER (PARTITION BY srcIP ORDER BY time) AS before FROM tcp
+SELECT LAG(price) OVER (PARTITION BY item ORDER BY price) AS before FROM bids
 
---fail= LAG is not available: FIRST(x) OVER (PARTITION BY key ORDER BY time ROWS 1 PRECEDING)
+--fail= LAG: OVER needs ORDER BY time, ascending, or a window that ends

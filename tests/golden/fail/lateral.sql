@@ -5,4 +5,4 @@
 --query q
 SELECT tcp.len FROM tcp, LATERAL (SELECT tcp.len) x
 
---fail= LATERAL is not available
+--fail= gives the elements of one list

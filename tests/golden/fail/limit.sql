@@ -1,8 +1,8 @@
--- The first rows of an endless stream are not special.
+-- LIMIT holds for each window, and here is none.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT len FROM tcp LIMIT 3
+SELECT time, price FROM bids ORDER BY price DESC LIMIT 3
 
---fail= LIMIT has no meaning in an endless stream: filter with WHERE or HAVING
+--fail= LIMIT has no meaning in an endless stream: it holds for each window

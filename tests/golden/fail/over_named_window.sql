@@ -1,8 +1,8 @@
--- Windows of OVER have no names.
+-- A window that nobody has named.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT SUM(len) OVER w AS s FROM tcp WINDOW w AS (ORDER BY time)
+SELECT SUM(price) OVER w AS s FROM bids WINDOW v AS (ORDER BY time)
 
---fail= cannot be understood near 'w'. Named windows are not available: write OVER (…) out
+--fail= there is no window 'w'

@@ -1,8 +1,8 @@
--- A filter on a window function belongs around it.
+-- QUALIFY without OVER is WHERE.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT len FROM tcp QUALIFY len > 1
+SELECT time FROM bids QUALIFY price > 3
 
---fail= character 29: QUALIFY is not available: name the value in a sub-query
+--fail= QUALIFY needs OVER: filter with WHERE or HAVING

@@ -1,9 +1,8 @@
--- OVER counts rows; stretches of time are windows.
+-- What follows in time is not known.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT SUM(len) OVER (ORDER BY time RANGE 10 PRECEDING) AS s FROM tcp
+SELECT SUM(price) OVER (ORDER BY time RANGE BETWEEN 5 PRECEDING AND 5 FOLLOWING) AS s FROM bids
 
---fail= OVER needs a number of rows: ROWS n PRECEDING
---fail= such as HOP
+--fail= RANGE goes up to CURRENT ROW here

@@ -1,9 +1,9 @@
--- Rows of an endless stream are not numbered.
+-- The last row of a key is never known without a window.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT ROW_NUMBER() OVER (PARTITION BY srcIP ORDER BY time) AS n FROM tcp
+SELECT ROW_NUMBER() OVER (PARTITION BY item ORDER BY time DESC) AS n FROM bids
 
---fail= ROW_NUMBER is not available: it would number rows for ever
---fail= GROUP BY COUNT_WINDOW(n)
+--fail= which row is the last of its group is never known
+--fail= TUMBLE(time

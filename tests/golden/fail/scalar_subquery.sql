@@ -1,8 +1,9 @@
--- A value from another query is joined, not looked up for every row.
+-- A value of all rows there are is never known.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
+--stream pays: done int64, who string, item string; ordered by done
 
 --query q
-SELECT len FROM tcp WHERE len > (SELECT AVG(len) FROM tcp)
+SELECT time FROM bids WHERE price > (SELECT AVG(price) FROM bids)
 
---fail= a sub-query can be read in FROM only
+--fail= needs an equality with the rows around it

@@ -5,4 +5,4 @@
 --query q
 SELECT time, (SELECT MAX(len) FROM tcp) AS m FROM tcp
 
---fail= a sub-query can be read in FROM only
+--fail= needs an equality with the rows around it

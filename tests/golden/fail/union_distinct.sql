@@ -1,8 +1,8 @@
--- UNION without ALL would have to remember every row.
+-- UNION without a time would have to remember every row.
 
---stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
+--stream bids: time int64, item string, who string, price int64; ordered by time
 
 --query q
-SELECT len FROM tcp UNION SELECT srcIP FROM tcp
+SELECT item FROM bids UNION SELECT who AS item FROM bids
 
---fail= UNION would have to remember every row: write UNION ALL
+--fail= UNION (if you do not need it, write UNION ALL) would have to remember every row for ever

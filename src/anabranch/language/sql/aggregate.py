@@ -17,6 +17,7 @@ from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.deep import deeply
 from anabranch.language.expression import Literal
+from anabranch.language.sql.aggregate_forms import NAMES, known_form, read_form, within_group
 from anabranch.language.sql.dialect import Scope, parse
 from anabranch.language.sql.expression import name_of, split_alias, translate
 
@@ -53,12 +54,19 @@ def outside_queries(tree: exp.Expr) -> Iterator[exp.Expr]:
         waiting += reversed(below)
 
 
+def is_aggregate(name: str) -> bool:
+    """Whether there is an aggregate of this name, in any case."""
+    return aggregate.known_as(name) is not None or known_form(name) is not None
+
+
 def aggregates_in(tree: exp.Expr) -> list[exp.Expr]:
     """The aggregate calls in a tree with their FILTER, outermost first, without those with OVER."""
     found: list[exp.Expr] = []
     for node in outside_queries(tree):
-        if isinstance(node, exp.Anonymous) and aggregate.known_as(str(node.this)) is not None:
-            whole = node.parent if isinstance(node.parent, exp.Filter) else node
+        if isinstance(node, exp.Anonymous) and is_aggregate(str(node.this)):
+            whole: exp.Expr = node
+            while isinstance(whole.parent, (exp.Filter, exp.WithinGroup)):
+                whole = whole.parent
             if not isinstance(whole.parent, exp.Window):
                 found.append(whole)
     return found
@@ -71,8 +79,10 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
         condition = translate(tree.expression.this, scope)
         with scope.placed(tree):
             return call.filter(condition)
+    if isinstance(tree, exp.WithinGroup):
+        return within_group(tree, scope)
     written = str(tree.this).lower() if isinstance(tree, exp.Anonymous) else ""
-    name = aggregate.known_as(written)
+    name = known_form(written) or aggregate.known_as(written)
     if name is None:
         what = (
             f"there is no aggregate '{written}'"
@@ -88,17 +98,27 @@ def translate_aggregate(tree: exp.Expr, scope: Scope) -> AggregateCall:
                 "in a sub-query and give it a name.",
                 tree,
             )
-        if isinstance(part, (exp.Order, exp.IgnoreNulls, exp.RespectNulls)):
+        ordered = isinstance(part, exp.Order) and name not in NAMES
+        if ordered or isinstance(part, (exp.IgnoreNulls, exp.RespectNulls)):
             raise scope.error(
                 f"{name_of(part)} is not available in {written.upper()}: FIRST and LAST follow the ordered "
                 "attribute.",
                 tree,
             )
+    if name in NAMES:
+        assert isinstance(tree, exp.Anonymous)
+        return read_form(name, tree, scope)
     if name == "count" and len(parts) == 1 and isinstance(parts[0], exp.Star):
         return aggregate.count()
     if parts and isinstance(parts[0], exp.Distinct):
+        if name in ("sum", "avg") and len(parts[0].expressions) == 1:
+            value = translate(parts[0].expressions[0], scope)
+            return AggregateCall(f"{name}_distinct", (value,))
         if name not in ("count", "min", "max"):
-            raise scope.error(f"DISTINCT is available in COUNT only, not in {name.upper()}.", tree)
+            raise scope.error(
+                f"DISTINCT is available in COUNT, SUM, AVG and ARRAY_AGG, not in {name.upper()}.",
+                tree,
+            )
         parts = list(parts[0].expressions)
         if len(parts) > 1:
             raise scope.error(

@@ -7,8 +7,15 @@ from sqlglot import exp
 from anabranch.errors import suggest
 from anabranch.language.expression import Column, Expression
 from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.nested import field_of_column
+from anabranch.language.sql.window_border import border_of
 
 STAR = "* stands for all columns and can only be a column of SELECT or the argument of COUNT"
+
+_CLOCKS = (
+    "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME",
+    "CURRENT_ROW_TIMESTAMP",
+)  # fmt: skip
 
 
 def resolved(column: str) -> exp.Column:
@@ -24,8 +31,12 @@ def read_column(tree: exp.Column, scope: Scope) -> Expression:
         return Column(name)
     if isinstance(tree.this, exp.Star):
         raise scope.error(f"{STAR}.", tree)
+    border = border_of(tree, scope)
+    if border is not None:
+        return border
     if tree.table:
-        return _qualified(tree, scope)
+        found = field_of_column(tree, scope)
+        return _qualified(tree, scope) if found is None else found
     if name in scope.own:
         return Column(name)
     if name in inputs.merged:
@@ -39,6 +50,11 @@ def read_column(tree: exp.Column, scope: Scope) -> Expression:
     if holding:
         return Column(inputs.tables[holding[0]][name])
     if name not in scope.schema or inputs.tables:
+        if name.upper() in _CLOCKS:
+            raise scope.error(
+                f"{name.upper()} is not the same when an epoch is run again: use the ordered attribute.",
+                tree,
+            )
         known = {*scope.own, *(c for columns in inputs.tables.values() for c in columns)}
         raise scope.error(
             f"column '{name}' is not found.{suggest(name, known or scope.schema)}", tree

@@ -8,12 +8,10 @@ import re
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed, fits_decimal
 from anabranch.language.expression import Expression, Literal, type_named
 from anabranch.language.kinds import suggest_type
 from anabranch.language.sql.dialect import Scope
-from anabranch.language.window import duration
 
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TYPE_NAMES = {
@@ -52,16 +50,6 @@ def negated(value: Expression) -> Expression:
     if isinstance(value, Literal) and type(value.value) in (int, float):
         return Literal(-value.value)  # type: ignore[operator]
     return -value
-
-
-def read_interval(tree: exp.Interval, scope: Scope) -> Literal:
-    """A length of time: INTERVAL '10 seconds'."""
-    unit, number = str(tree.args.get("unit") or "").lower(), tree.this
-    try:
-        microseconds = duration(f"{number.this if number else ''} {unit}", True, "INTERVAL")
-    except LanguageError as error:
-        raise scope.error(f"{error} Months and years have no fixed length.", tree) from error
-    return Literal(dt.timedelta(microseconds=microseconds))
 
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")

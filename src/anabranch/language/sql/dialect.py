@@ -22,15 +22,19 @@ from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
 from anabranch.language.inference import kind_of
 from anabranch.language.sql.precedence import OrderedParser
+from anabranch.language.sql.spelling import OURS, Spelling
+from anabranch.language.user_function import UserFunction
 
 
 class TextDialect(Dialect):
     """SQL with hex numbers, `//`, and every function under the name it was written with."""
 
     NUMBERS_CAN_BE_UNDERSCORE_SEPARATED = True
+    NULL_ORDERING = "nulls_are_last"
 
     class Tokenizer(tokens.Tokenizer):
         HEX_STRINGS: ClassVar = [("0x", ""), ("0X", "")]
+        IDENTIFIERS: ClassVar = ['"', "`"]
         KEYWORDS: ClassVar = {**tokens.Tokenizer.KEYWORDS, "//": TokenType.DIV}
 
     class Parser(OrderedParser):
@@ -83,6 +87,12 @@ class Scope:
     inputs: Inputs = Inputs()
     own: Collection[str] = ()
     """Columns that a name without an input means first: those that GROUP BY made."""
+    functions: Mapping[str, UserFunction] = field(default_factory=dict)
+    """The user's functions, by names in small letters."""
+    spelling: Spelling = OURS
+    """The dialect that the text is written in."""
+    window: str = ""
+    """What the window of GROUP BY is called, if there is one: `window.start` is its beginning."""
 
     def error(self, message: str, at: exp.Expr | int | None = None) -> PlacedError:
         """The error to raise, with the position of the node (or the offset) in the text."""
@@ -128,7 +138,24 @@ class StatementDialect(TextDialect):
             if word not in ("WINDOW", "SESSION")
         }
 
+    def tokenize(self, sql: str, dialect: Any = None) -> list[Any]:
+        """The words, with the one that begins WINDOW w AS (…) told apart from the function."""
+        found = super().tokenize(sql, dialect)
+        for word, name, alias in zip(found, found[1:], found[2:], strict=False):
+            named = word.text.upper() == "WINDOW" and alias.token_type == TokenType.ALIAS
+            if named and name.token_type == TokenType.VAR:
+                word.token_type = TokenType.WINDOW
+        return found
+
     class Parser(TextDialect.Parser):
+        def _parse_primary(self) -> exp.Expr | None:
+            # TABLE t, the argument of a function in FROM
+            if self._curr and self._curr.token_type == TokenType.TABLE and self._next:
+                if self._next.token_type != TokenType.L_PAREN:
+                    self._advance()
+                    return self._parse_column()
+            return super()._parse_primary()
+
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
             if not skip_group_by_token and not self._match(TokenType.GROUP_BY):
                 return None
@@ -138,6 +165,14 @@ class StatementDialect(TextDialect):
             return self.expression(exp.Group(expressions=self._parse_csv(self._parse_expression)))
 
 
+class QuotingDialect(StatementDialect):
+    """The same with texts in double quotes too, as Spark has them."""
+
+    class Tokenizer(StatementDialect.Tokenizer):
+        IDENTIFIERS: ClassVar = ["`"]
+        QUOTES: ClassVar = ["'", '"']
+
+
 BEGINNING = 500
 """Letters in which the first word of a text is looked for."""
 MOST_BARE_JOINS = 8
@@ -145,7 +180,6 @@ MOST_BARE_JOINS = 8
 _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
-    "WINDOW": " Named windows are not available: write OVER (…) out.",
     "TOP": " TOP has no meaning in an endless stream: filter with WHERE or HAVING.",
 }
 """What to say where the parser gives up right after a word."""
@@ -169,6 +203,11 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
+
+
+def dialect_of(scope: Scope) -> type[Dialect]:
+    """The dialect that sqlglot reads a statement in."""
+    return QuotingDialect if scope.spelling.double_quotes_text else StatementDialect
 
 
 def _refuse_deep(scope: Scope) -> None:

@@ -33,12 +33,16 @@ from anabranch.language.sql.constant import (
     negated,
     read_cast,
     read_constant,
-    read_interval,
 )
 from anabranch.language.sql.dialect import Scope, offset_of, parse
+from anabranch.language.sql.division import divided
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
+from anabranch.language.sql.interval import months_of, months_text, read_interval
+from anabranch.language.sql.like import like
+from anabranch.language.sql.nested import NESTED, read_nested
 from anabranch.language.sql.precedence import unclear
 from anabranch.language.sql.refuse import ELSEWHERE
+from anabranch.language.sql.time_rewrites import at_time_zone, zone_named
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "//", exp.Mod: "%",
@@ -112,7 +116,8 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
         case exp.In():
             return _in(tree, scope)
         case exp.Like() | exp.ILike():
-            return _like(tree, scope)
+            value, pattern = _sides(tree, scope)
+            return like(tree, value, pattern, scope)
         case exp.Case():
             return _case(tree, scope)
         case exp.If():
@@ -123,12 +128,23 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             return read_cast(translate(tree.this, scope), tree, scope)
         case exp.Interval():
             return read_interval(tree, scope)
+        case exp.AtTimeZone():
+            with scope.placed(tree):
+                zone = zone_named(translate(tree.args["zone"], scope))
+                return at_time_zone(translate(tree.this, scope), zone, scope)
+        case exp.RegexpLike() | exp.RegexpILike():
+            text, pattern = _sides(tree, scope)
+            if isinstance(tree, exp.RegexpILike) and isinstance(pattern, Literal):
+                pattern = Literal(f"(?i){pattern.value!s}")
+            return apply_function("regexp_matches", [text, pattern], tree, scope)
         case exp.DPipe():
             return Call("concat", tuple(_sides(tree, scope)))
         case exp.Anonymous() | exp.Extract() | exp.Substring() | exp.Trim():
             return _function(tree, scope)
     if type(tree) in _OPERATORS:
         return _binary(tree, scope)
+    if isinstance(tree, NESTED):
+        return read_nested(tree, scope, translate)
     if type(tree) in ELSEWHERE:
         raise scope.error(f"{ELSEWHERE[type(tree)]}.", tree)
     raise scope.error(
@@ -168,8 +184,12 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
                 raise scope.error(
                     "different bit operators meet: say with parentheses which comes first.", side
                 )
-    left, right = (_typed(tree, side, scope) for side in (tree.this, tree.expression))
     operator = _OPERATORS[type(tree)]
+    months = months_of(tree.expression) if operator in ("+", "-") else None
+    if months is not None:
+        count = Literal(months if operator == "+" else -months)
+        return Call("add_months", (translate(tree.this, scope), count))
+    left, right = (_typed(tree, side, scope) for side in (tree.this, tree.expression))
     if operator in COMPARISONS:
         left, right = _timed((left, right), tree, scope)
     for span, day in ((left, right), (right, left)):
@@ -182,8 +202,8 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
             "hour DATE_TRUNC('hour', …).",
             tree,
         )
-    if operator == "/" and all(scope.kind(side).is_integer() for side in (left, right)):
-        operator = "//"
+    if operator in ("/", "%") and all(scope.kind(side).is_integer() for side in (left, right)):
+        return divided(operator, left, right, scope.spelling)
     return Call(operator, (left, right))
 
 
@@ -222,24 +242,6 @@ def _in(tree: exp.In, scope: Scope) -> Expression:
     return value.is_in(values)
 
 
-def _like(tree: exp.Like | exp.ILike, scope: Scope) -> Expression:
-    value, pattern = _sides(tree, scope)
-    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
-        raise scope.error(
-            f"{name_of(tree)} needs a constant pattern such as 'a%'; for a text from a column use "
-            "CONTAINS, STARTS_WITH or ENDS_WITH.",
-            tree,
-        )
-    if scope.kind(value) not in (pl.String, pl.Null):
-        raise scope.error(
-            f"{name_of(tree)} needs a text, but {value} is {scope.kind(value)}.", tree
-        )
-    if isinstance(tree, exp.ILike):
-        value, pattern = Call("lower", (value,)), Literal(pattern.value.lower())
-    found = Call("like", (value, pattern))
-    return ~found if tree.args.get("negate") else found
-
-
 def _case(tree: exp.Case, scope: Scope) -> Expression:
     of = translate(tree.this, scope) if tree.this else None
     parts: list[Expression] = []
@@ -270,6 +272,12 @@ def _function(tree: exp.Expr, scope: Scope) -> Expression:
             name, parts = str(tree.this).lower(), list(tree.expressions)
             # Before its arguments: CUONT(*) is about a name, not about a star
             function_named(name, tree, scope)
+            if name == "position" and len(parts) == 1 and isinstance(parts[0], exp.In):
+                parts = [parts[0].this, parts[0].args.get("field") or parts[0].expressions[0]]
+            if name == "struct":
+                return read_nested(exp.Struct(expressions=parts), scope, translate)
+            if name in ("time_bucket", "date_bin") and parts and months_of(parts[0]) is not None:
+                parts[0] = exp.Literal.string(months_text(parts[0]))
     arguments = [translate(part, scope) for part in parts if part is not None]
     return apply_function(name, arguments, tree, scope)
 

@@ -8,7 +8,7 @@ alone become a filter of that input, wherever that means the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from sqlglot import exp
@@ -20,8 +20,11 @@ from anabranch.language.expression import Call, Column, Expression, columns_of, 
 from anabranch.language.join import FILTERING, JOINS, Join
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
-from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts
-from anabranch.language.sql.refuse import refuse_input
+from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts, within_rows
+from anabranch.language.sql.refuse import refuse_clauses, refuse_input
+from anabranch.language.sql.table_function import SIZES, function_of, input_of, windowed
+from anabranch.language.sql.temporal_join import joined_as_of
+from anabranch.language.sql.unnesting import gives_elements, unnested
 
 
 class QueryReader(Protocol):
@@ -49,7 +52,7 @@ class From:
     def scope(self) -> Scope:
         scope = self.reader.scope
         inputs = Inputs(dict(self.tables), dict(self.merged), frozenset(self.asked))
-        return Scope(scope.text, self.query.node.schema, scope.where, inputs)
+        return replace(scope, schema=self.query.node.schema, inputs=inputs)
 
     def read(self, tree: exp.Select) -> None:
         source = tree.args.get("from_")
@@ -58,24 +61,43 @@ class From:
         name, self.query = self._input(source.this)
         self.tables[name] = {column: column for column in self.query.node.schema}
         joins = tree.args.get("joins") or []
-        plain = all(self._kind(join) in ("inner", *FILTERING) for join in joins)
+        beside = [join for join in joins if not gives_elements(join.this)]
+        plain = len(beside) == len(joins) and all(
+            self._kind(join) in ("inner", *FILTERING) for join in joins
+        )
         # What WHERE drops counts among the last rows of an input all the same
-        plain &= not any(self._within_rows(conjuncts(join.args.get("on")))[0] for join in joins)
+        plain &= not any(
+            within_rows(conjuncts(join.args.get("on")), self.reader.scope)[0] for join in joins
+        )
         if joins and plain:
             for part in self._taken_from_where(name, alone=True):
                 self.query = self.query.where(translate(part, self.scope))
         for number, join in enumerate(joins):
-            filled = any(self._kind(later) in ("right", "full") for later in joins[number + 1 :])
+            later_joins = [later for later in joins[number + 1 :] if later in beside]
+            filled = any(self._kind(later) in ("right", "full") for later in later_joins)
             self._join(join, filled, plain)
+        for lateral in tree.args.get("laterals") or ():
+            self._unnest(lateral)
+
+    def _unnest(self, tree: exp.Expr) -> None:
+        """Makes a row of every element of a list."""
+        called = tree.this if isinstance(tree, exp.Table) else tree
+        if called is not tree:
+            called.set("alias", tree.args.get("alias"))
+        elements = unnested(called, self.query, self.scope)
+        self.query = elements.query
+        name = tree.alias if tree.args.get("alias") else "unnest"
+        self._refuse_twice(name, tree)
+        self.tables[name] = elements.columns
 
     def _input(self, tree: exp.Expr) -> tuple[str, Query]:
         """An input and its name."""
-        refuse_input(tree, self.reader.scope)
+        call = function_of(tree)
+        if call is not None and str(call.this).lower() in SIZES:
+            return self._windowed(call, tree)
+        refuse_input(tree, self.reader.scope, joined=bool(self.tables))
         name = tree.alias_or_name
-        if name in self.tables:
-            raise self.reader.scope.error(
-                f"two inputs are called '{name}': give one another name with AS.", tree
-            )
+        self._refuse_twice(name, tree)
         if isinstance(tree, exp.Subquery):
             around = tree.find_ancestor(exp.Select)
             if not name and (self.tables or (around and around.args.get("joins"))):
@@ -83,12 +105,41 @@ class From:
                     "a sub-query beside others needs a name: (…) AS x.", tree
                 )
             return name, self.reader.query(tree.this)
-        known = self.reader.known
-        if tree.name not in known:
+        return name, self._named_input(tree.this, tree)[1]
+
+    def _named_input(self, identifier: exp.Identifier, tree: exp.Expr) -> tuple[str, Query]:
+        known, name = self.reader.known, identifier.name
+        if name not in known:
             raise self.reader.scope.error(
-                f"there is no stream or query '{tree.name}'.{suggest(tree.name, known)}", tree
+                f"there is no stream or query '{name}'.{suggest(name, known)}", tree
             )
-        return name, known[tree.name]
+        return name, known[name]
+
+    def _refuse_twice(self, name: str, tree: exp.Expr) -> None:
+        if name in self.tables:
+            raise self.reader.scope.error(
+                f"two inputs are called '{name}': give one another name with AS.", tree
+            )
+
+    def _windowed(self, call: exp.Anonymous, tree: exp.Expr) -> tuple[str, Query]:
+        """The rows of an input in windows; without a name of its own, under that of the input."""
+        refuse_clauses(tree, self.reader.scope, ("this", "alias"))
+        read, rest = input_of(call, self.reader.scope)
+        if isinstance(read, exp.Column) and not read.table:
+            name, query = self._named_input(exp.to_identifier(read.name), read)
+        elif isinstance(read, (exp.Subquery, exp.Anonymous, exp.Select)):
+            inner = read.this if isinstance(read, exp.Subquery) else read
+            if isinstance(inner, exp.Anonymous):
+                inner = exp.select("*").from_(exp.Table(this=inner))
+            name, query = "", self.reader.query(inner)
+        else:
+            raise self.reader.scope.error(
+                f"{str(call.this).upper()} reads a stream or query by its name, or a sub-query.",
+                read,
+            )
+        name = tree.alias or name
+        self._refuse_twice(name, tree)
+        return name, windowed(call, query, rest, self.reader.scope)
 
     # -- joins ------------------------------------------------------------------------------------
 
@@ -97,12 +148,19 @@ class From:
 
         With `plain`, no join puts NULL anywhere, nor counts rows.
         """
+        if gives_elements(tree.this):
+            self._unnest(tree.this)
+            return
         kind = self._kind(tree)
         before = self.scope
         name, right = self._input(tree.this)
         joining = JoinScope.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
-        rows, conditions = self._within_rows(conjuncts(tree.args.get("on")))
+        if tree.this.args.get("version"):
+            self.query = joined_as_of(tree, kind, joining, (self.query, right), pairs)
+            self.tables = {**self.tables, name: joining.names}
+            return
+        rows, conditions = within_rows(conjuncts(tree.args.get("on")), before)
         known = self.tables
         self.tables = {**known, name: joining.names}
         if kind == "inner":
@@ -153,23 +211,6 @@ class From:
             for own, shown in columns.items()
         }
 
-    def _within_rows(self, conditions: list[exp.Expr]) -> tuple[int | None, list[exp.Expr]]:
-        """The number of WITHIN_ROWS(n) among the conditions, and the others."""
-        found = [
-            part
-            for part in conditions
-            if isinstance(part, exp.Anonymous) and str(part.this).upper() == "WITHIN_ROWS"
-        ]
-        for part in found:
-            size = part.expressions[0] if len(part.expressions) == 1 else None
-            if not isinstance(size, exp.Literal) or not str(size.this).isdigit() or size.is_string:
-                raise self.reader.scope.error(
-                    "WITHIN_ROWS takes one number: how many of the other input's last rows a row meets.",
-                    part,
-                )
-            return int(size.this), [other for other in conditions if other not in found]
-        return None, conditions
-
     def _crossing(self, tree: exp.Join, before: Scope, name: str, kind: str) -> LanguageError:
         tables = before.inputs.tables
         others = " and ".join(repr(other) for other in tables)
@@ -194,6 +235,8 @@ class From:
         )
         if not method and kind in ("SEMI", "ANTI") and side in ("", "LEFT"):
             return kind.lower()
+        if kind == "CROSS" and not method and not side:
+            return "inner"  # what WHERE says is all that holds the two together
         if method or kind not in ("", "INNER", "OUTER"):
             what = (
                 f"{side} {method} {kind}".strip()
@@ -201,7 +244,6 @@ class From:
                 else f"{method} {kind}"
             )
             instead = {
-                "CROSS": "say in ON which columns are equal",
                 "NATURAL": "name the columns with USING",
                 "RIGHT  SEMI": "exchange the two inputs",
                 "RIGHT  ANTI": "exchange the two inputs",

@@ -11,40 +11,29 @@ from anabranch.language.expression import FUNCTIONS, Call, Expression, Literal, 
 from anabranch.language.functions import CONSTANTS, misuse
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
 from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.rewrites import REWRITES
 
-_OPERATORS = ("not", "negate", "is_null", "is_not_null", "is_distinct", "case", "like")
+_OPERATORS = (
+    "not", "negate", "is_null", "is_not_null", "is_distinct", "case", "like", "local_trunc", "to_zone",
+    "at_zone", "position_of", "field", "json_text", "strpdate", "add_days",
+)  # fmt: skip
 NAMED_FUNCTIONS = (
     *(name for name in FUNCTIONS if name.isidentifier() and name not in _OPERATORS),
     *(name for name in SHORTHANDS if name not in FUNCTIONS),
+    *(name for name in REWRITES if name not in FUNCTIONS and name not in SHORTHANDS),
 )
 """The scalar functions that a text calls by name; some have other names too."""
 
 _WINDOWS = ("tumble", "hop", "session", "count_window", "window")
 _NOT_HERE = {
     **dict.fromkeys(_WINDOWS, "a window: it belongs into GROUP BY"),
-    "log": "the natural logarithm in some engines and that to base 10 in others: write LN or LOG10",
     "now": "not the same when an epoch is run again: use the ordered attribute",
     "random": "not the same when an epoch is run again: take bits of a column instead",
 }
-for _name in (
-    "median",
-    "quantile",
-    "percentile",
-    "quantile_cont",
-    "quantile_disc",
-    "percentile_cont",
-):
+for _name in ("md5", "sha1", "sha256", "sha2", "crc32", "xxhash64", "hash"):
     _NOT_HERE[_name] = (
-        "not available exactly, for it would keep all values: use APPROX_QUANTILE(x, 0.5)"
+        "not available: register a user function over Arrow columns, session.function(…)"
     )
-for _name in ("list", "array_agg", "string_agg", "group_concat", "listagg", "collect_list"):
-    _NOT_HERE[_name] = (
-        "not available, for it would keep all values: use FIRST, LAST or a UserAggregate"
-    )
-_NOT_HERE["any_value"] = "not available: use FIRST"
-_NOT_HERE["nvl"] = "called COALESCE here"
-_NOT_HERE["to_date"] = "not available: write CAST(x AS DATE)"
-_NOT_HERE["to_timestamp"] = "not available: write CAST(x AS TIMESTAMP)"
 for _window in ("tumble", "hop", "session"):
     for _end in ("start", "end"):
         _NOT_HERE[f"{_window}_{_end}"] = (
@@ -61,8 +50,16 @@ _NEIGHBOURS = ("lag", "lead", "first_value", "last_value", "nth_value")
 
 def function_named(written: str, tree: exp.Expr, scope: Scope) -> str:
     """Our name of a function; one that does not exist here is refused, with what to write."""
-    name = ALIASES.get(written, written)
-    if aggregate.known_as(name) is not None:
+    if written in scope.functions:
+        return written
+    name = written if written in REWRITES else ALIASES.get(written, written)
+    if name == "log" and "log" not in scope.spelling.functions:
+        raise scope.error(
+            "LOG is the natural logarithm in some engines and that to base 10 in others: write LN or LOG10, "
+            "or say whose SQL it is with dialect=.",
+            tree,
+        )
+    if aggregate.known_as(name) is not None and name not in ("list", "array_agg"):
         raise scope.error(
             f"{written.upper()} is an aggregate: compute it among the aggregates, give it a name "
             "and use the name here.",
@@ -88,6 +85,17 @@ def apply_function(
 ) -> Expression:
     """The function of that name, applied; `tree` is where it stands."""
     name = function_named(written, tree, scope)
+    if name in scope.functions:
+        own = scope.functions[name]
+        if len(arguments) != len(own.arguments):
+            raise scope.error(
+                f"{written.upper()} takes {len(own.arguments)} argument(s), {', '.join(own.arguments)}; got "
+                f"{len(arguments)}.",
+                tree,
+            )
+        return Call(own, tuple(arguments))
+    if name in REWRITES:
+        return _rewritten(name, arguments, tree, scope)
     least, most = arity(name)
     if not max(least, 1) <= len(arguments) <= most:
         raise scope.error(f"{written.upper()} {takes(name)}, got {len(arguments)}.", tree)
@@ -101,17 +109,28 @@ def apply_function(
         raise scope.error(str(error), tree) from error
 
 
+def _rewritten(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -> Expression:
+    least, most, rewrite = REWRITES[name]
+    if not least <= len(arguments) <= most:
+        count = str(least) if least == most else f"{least} to {most}"
+        raise scope.error(
+            f"{name.upper()} takes {count} argument{'' if count == '1' else 's'}, got {len(arguments)}.",
+            tree,
+        )
+    with scope.placed(tree):
+        made = rewrite(arguments, scope)
+    if isinstance(made, Call):
+        _check_constants(made.function, list(made.arguments), tree, scope)
+    return made
+
+
 def window_only(name: str) -> str:
     """What to write in place of a function that only exists with OVER."""
-    if name in _RANKS:
+    if name in ("ntile", "percent_rank", "cume_dist"):
         return (
-            "it would number rows for ever. COUNT(*) OVER (… ROWS n PRECEDING) counts the last rows, "
-            "GROUP BY COUNT_WINDOW(n) takes them n at a time"
+            "number the rows with ROW_NUMBER and compute it from that and COUNT(*) OVER the window"
         )
-    return (
-        "FIRST(x) OVER (PARTITION BY key ORDER BY time ROWS 1 PRECEDING) is the value of the row before "
-        "(for the first row of a group its own), LAST(x) that of the row itself"
-    )
+    return f"it belongs to OVER, as in {name.upper()}(…) OVER (PARTITION BY … ORDER BY …)"
 
 
 def _check_constants(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -> None:
@@ -132,11 +151,6 @@ def _fit(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -
     """The arguments after what depends on their types."""
     first, *rest = arguments
     match name:
-        case "date_trunc":
-            unit = Literal(str(first.value).lower()) if isinstance(first, Literal) else first
-            time = rest[0]
-            # A date has no hours; DuckDB gives a timestamp for every unit
-            return [unit, time.cast("timestamp") if scope.kind(time) == pl.Date else time]
         case "ip_prefix" if scope.kind(first) == pl.String and not isinstance(first, Literal):
             return [Call("ip_number", (first,)), *rest]
         case "ip_prefix" | "ip_text" if not isinstance(first, Literal):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 from sqlglot import exp
@@ -31,7 +31,7 @@ class JoinScope:
         names = right_names(before.schema, right, name)
         columns = {**before.schema, **{names[own]: kind for own, kind in right.items()}}
         inputs = Inputs({**before.inputs.tables, name: names}, before.inputs.merged)
-        both = Scope(before.text, pl.Schema(columns), before.where, inputs)
+        both = replace(before, schema=pl.Schema(columns), inputs=inputs)
         return cls(before, name, right, names, both)
 
     def pair(self, tree: exp.Expr) -> Pair | None:
@@ -70,6 +70,26 @@ def conjuncts(tree: exp.Expr | None) -> list[exp.Expr]:
         part = waiting.pop().unnest()
         if isinstance(part, exp.And):
             waiting += [part.expression, part.this]
+        elif isinstance(part, exp.Boolean) and part.this:
+            continue  # ON TRUE says nothing
         else:
             conditions.append(part)
     return conditions
+
+
+def within_rows(conditions: list[exp.Expr], scope: Scope) -> tuple[int | None, list[exp.Expr]]:
+    """The number of WITHIN_ROWS(n) among the conditions, and the others."""
+    found = [
+        part
+        for part in conditions
+        if isinstance(part, exp.Anonymous) and str(part.this).upper() == "WITHIN_ROWS"
+    ]
+    for part in found:
+        size = part.expressions[0] if len(part.expressions) == 1 else None
+        if not isinstance(size, exp.Literal) or not str(size.this).isdigit() or size.is_string:
+            raise scope.error(
+                "WITHIN_ROWS takes one number: how many of the other input's last rows a row meets.",
+                part,
+            )
+        return int(size.this), [other for other in conditions if other not in found]
+    return None, conditions

@@ -10,6 +10,7 @@ from anabranch.language import aggregate
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.builder import Query
 from anabranch.language.expression import Named
+from anabranch.language.over import NUMBERS, PICKS, SHIFTS
 from anabranch.language.shorthand import ALIASES
 from anabranch.language.sql.aggregate import translate_aggregate
 from anabranch.language.sql.column import resolved
@@ -50,6 +51,21 @@ def read_histories(
     over = query.history(*named, rows=frames.pop()).agg(*calls.values())
     after = replace(scope, schema=over.node.schema)
     return over.select(*(Named(name, translate(item, after)) for item, name in computed))
+
+
+def is_history(window: exp.Window) -> bool:
+    """Whether this is an aggregate over a number of rows up to the current one."""
+    spec = window.args.get("spec")
+    start = spec.args.get("start") if spec is not None else None
+    return (
+        spec is not None
+        and spec.args.get("kind") == "ROWS"
+        and spec.args.get("start_side") == "PRECEDING"
+        and spec.args.get("end") in (None, "CURRENT ROW")
+        and isinstance(start, exp.Literal)
+        and isinstance(window.this, (exp.Anonymous, exp.Filter))
+        and str(window.this.this).lower() not in (*NUMBERS, *SHIFTS, *PICKS)
+    )
 
 
 def _call(window: exp.Window, scope: Scope) -> AggregateCall:

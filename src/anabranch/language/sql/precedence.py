@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.parser import IsPredicatePrecedence
+from sqlglot.parser import IsPredicatePrecedence, binary_range_parser
 from sqlglot.parser import Parser as SqlParser
 from sqlglot.tokenizer_core import TokenType
 
@@ -32,6 +32,11 @@ class OrderedParser(SqlParser):
         **SqlParser.UNARY_PARSERS,
         TokenType.TILDE: lambda self: self._parse_tilde(),
         TokenType.NOT: lambda self: self._parse_not(),
+    }
+
+    RANGE_PARSERS: ClassVar = {
+        **SqlParser.RANGE_PARSERS,
+        TokenType.TILDE: binary_range_parser(exp.RegexpLike),
     }
 
     def _parse_tilde(self) -> exp.Expr:

@@ -28,31 +28,49 @@ from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.deep import deeply
 from anabranch.language.sql.aggregate import aggregates_in, outside_queries
-from anabranch.language.sql.dialect import Scope, StatementDialect, first_word, parse
+from anabranch.language.sql.bounded import distinct
+from anabranch.language.sql.dialect import Scope, dialect_of, first_word, parse
+from anabranch.language.sql.emit import split_emit
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.from_clause import From
 from anabranch.language.sql.join_scope import conjuncts
-from anabranch.language.sql.refuse import refuse_clauses, refused_statement
+from anabranch.language.sql.named_windows import with_windows_written_out
+from anabranch.language.sql.refuse import refuse_clauses, refuse_patterns, refused_statement
 from anabranch.language.sql.select import SelectReader
+from anabranch.language.sql.spelling import spelling_named
+from anabranch.language.sql.subqueries import with_joins_for_subqueries
+from anabranch.language.user_function import UserFunction
 
 BEGINNINGS = ("SELECT", "WITH", "VALUES", "FROM", "(")
 
 
 def read_query(
-    text: str, known: Mapping[str, Query], name: str = "query", emit: str = "final"
+    text: str,
+    known: Mapping[str, Query],
+    name: str = "query",
+    emit: str | None = None,
+    dialect: str = "anabranch",
+    functions: Mapping[str, UserFunction] | None = None,
 ) -> Query:
     """The query a SELECT stands for; `known` are the streams and queries it may read."""
-    return deeply(lambda: _read(text, known, name, emit), f"Query '{name}'", size=len(text))
+    scope = Scope(
+        text, {}, f"Query '{name}'", functions=functions or {}, spelling=spelling_named(dialect)
+    )
+    return deeply(lambda: _read(scope, known, emit), scope.where, size=len(text))
 
 
-def _read(text: str, known: Mapping[str, Query], name: str, emit: str) -> Query:
-    scope = Scope(text, {}, f"Query '{name}'")
+def _read(scope: Scope, known: Mapping[str, Query], emit: str | None) -> Query:
     word = first_word(scope)
+    refuse_patterns(scope)
     if word in ("", ";"):
         raise scope.error("expected a SELECT, but the text is empty.")
     if word not in BEGINNINGS:
         raise scope.error(f"expected a SELECT, but this is {word}.", 0)
-    return _Reader(scope, dict(known), emit).query(parse(scope, StatementDialect))
+    text, written = split_emit(scope)
+    if emit is not None and written is not None and emit != written:
+        raise scope.error(f"EMIT at the end of the query and emit='{emit}' say different things.")
+    parsed = parse(replace(scope, text=text), dialect_of(scope))
+    return _Reader(scope, dict(known), emit or written or "final").query(parsed)
 
 
 @dataclass
@@ -68,14 +86,15 @@ class _Reader:
                 return reader._select(tree)
             case exp.Union():
                 refuse_clauses(tree, self.scope, ("with_", "this", "expression", "distinct"))
-                if tree.args.get("distinct"):
-                    raise self.scope.error(
-                        "UNION would have to remember every row: write UNION ALL.", tree
-                    )
                 parts = reader.query(tree.this), reader.query(tree.expression)
                 with self.scope.placed(tree.expression):
                     refuse_unlike([part.node.schema for part in parts], sql=True)
-                    return parts[0].union(parts[1])
+                    both = parts[0].union(parts[1])
+                    if not tree.args.get("distinct"):
+                        return both
+                    return distinct(
+                        both, self.scope, tree, "UNION (if you do not need it, write UNION ALL)"
+                    )
             case exp.Subquery():
                 refuse_clauses(tree, self.scope, ("this", "with_"))
                 return reader.query(tree.this)
@@ -97,8 +116,23 @@ class _Reader:
         return reader
 
     def _select(self, tree: exp.Select) -> Query:
-        allowed = ("with_", "expressions", "from_", "joins", "where", "group", "having")
+        few = ["distinct", "qualify", "windows"]
+        few += ["order", "offset", "limit"] if tree.args.get("limit") else []
+        few += ["order"] if _distinct_on(tree) else []
+        allowed = (
+            "with_",
+            "expressions",
+            "from_",
+            "joins",
+            "where",
+            "group",
+            "having",
+            "laterals",
+            *few,
+        )
         refuse_clauses(tree, self.scope, allowed)
+        with_windows_written_out(tree, self.scope)
+        tree = with_joins_for_subqueries(tree, self)
         where = tree.args.get("where")
         if where:
             self._check_where(where)
@@ -130,9 +164,17 @@ class _Reader:
                 )
 
 
+_FOR_GOOD = ("group", "having", "joins", "distinct", "qualify", "limit")
+
+
+def _distinct_on(tree: exp.Select) -> bool:
+    found = tree.args.get("distinct")
+    return found is not None and found.args.get("on") is not None
+
+
 def _needs_rows_for_good(tree: exp.Select) -> bool:
     """Whether a SELECT does more to its rows than look at each alone."""
-    if tree.args.get("group") or tree.args.get("having") or tree.args.get("joins"):
+    if any(tree.args.get(part) for part in _FOR_GOOD):
         return True
     return any(
         aggregates_in(item) or item.find(exp.Window) is not None for item in tree.expressions

@@ -14,13 +14,10 @@ CLAUSES = {
     "order": "ORDER BY has no meaning in an endless stream: order the rows where you read them",
     "limit": "LIMIT has no meaning in an endless stream: filter with WHERE or HAVING",
     "offset": "OFFSET has no meaning in an endless stream: filter with WHERE or HAVING",
-    "distinct": "SELECT DISTINCT is not available: GROUP BY the columns and a window instead",
-    "qualify": "QUALIFY is not available: name the value in a sub-query and filter with WHERE",
     "laterals": "LATERAL is not available: a sub-query in FROM cannot read the inputs beside it",
     "pivots": "PIVOT is not available: write an aggregate with FILTER for each column",
     "sample": "TABLESAMPLE is not available: filter with WHERE on bits of a column, which picks the same "
     "rows when an epoch is run again",
-    "windows": "named windows are not available: write OVER (…) out",
     "into": "SELECT INTO is not available: the sink of a query is given to session.start(sinks=…)",
     "locks": "FOR UPDATE has no meaning for a stream",
     "rollup": "ROLLUP is not available: write a query for each grouping",
@@ -34,7 +31,8 @@ CLAUSES = {
     "recursive": "WITH RECURSIVE is not available",
     "only": "FROM ONLY is not available",
     "when": "the past of a stream cannot be read with FOR … AS OF",
-    "version": "the past of a stream cannot be read with FOR … AS OF",
+    "version": "the past of a stream cannot be read with FOR … AS OF; JOIN it FOR SYSTEM_TIME AS OF the time "
+    "of the rows before it",
     "db": "a stream or query has a plain name, without a schema before it",
 }
 """The clauses that a statement may have in SQL and may not have here."""
@@ -80,17 +78,34 @@ def refuse_clauses(tree: exp.Expr, scope: Scope, allowed: Collection[str]) -> No
         raise scope.error(f"{reason}.", at)
 
 
-def refuse_input(tree: exp.Expr, scope: Scope) -> None:
+def refuse_patterns(scope: Scope) -> None:
+    """Raises for MATCH_RECOGNIZE, whose insides are no SQL that could be read."""
+    place = scope.text.upper().find("MATCH_RECOGNIZE")
+    words = scope.text[place:].split("(", 1)[0].strip().upper() if place >= 0 else ""
+    if words == "MATCH_RECOGNIZE":
+        raise scope.error(
+            "MATCH_RECOGNIZE is not available: join the stream with itself within a bound of time, or look "
+            "at the last rows of a key with OVER (… ROWS n PRECEDING).",
+            place,
+        )
+
+
+def refuse_input(tree: exp.Expr, scope: Scope, joined: bool = False) -> None:
     """Raises if this cannot be read in FROM."""
     reason = _INPUTS.get(type(tree))
     if reason:
         raise scope.error(f"{reason}.", tree)
+    if isinstance(tree, exp.Table) and name_of_function(tree) == "SESSION()":
+        raise scope.error(
+            "SESSION in FROM is not available: write GROUP BY SESSION(ts, INTERVAL '10' SECOND).",
+            tree,
+        )
     if isinstance(tree, exp.Table) and not isinstance(tree.this, exp.Identifier):
         raise scope.error(
             f"there are no table functions such as {name_of_function(tree)}: rows come from streams.",
             tree,
         )
-    refuse_clauses(tree, scope, ("this", "alias"))
+    refuse_clauses(tree, scope, ("this", "alias", *(("version",) if joined else ())))
     alias = tree.args.get("alias")
     if alias is not None and alias.args.get("columns"):
         raise scope.error(

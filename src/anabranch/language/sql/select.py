@@ -14,25 +14,26 @@ from anabranch.errors import suggest
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.builder import Query
 from anabranch.language.expression import (
-    Call,
-    Column,
     Expression,
     Named,
     columns_of,
-    parts_of,
     type_of,
 )
 from anabranch.language.sql.aggregate import (
     aggregates_in,
-    outside_queries,
     translate_aggregate,
 )
+from anabranch.language.sql.bounded import few_of_each, first_of_each
 from anabranch.language.sql.column import resolved
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
-from anabranch.language.sql.over import Item, read_histories
+from anabranch.language.sql.group_names import with_keys
+from anabranch.language.sql.over import Item, is_history, read_histories
+from anabranch.language.sql.over_rows import read_over, windows_in, within_window
 from anabranch.language.sql.refuse import CLAUSES, refuse_clauses
+from anabranch.language.sql.unnesting import elements_in, unnested
 from anabranch.language.sql.window import WINDOWS, read_window
+from anabranch.language.sql.window_border import with_borders
 from anabranch.language.window import END, START
 from anabranch.language.window_key import WindowKey
 
@@ -50,29 +51,65 @@ class SelectReader:
     aggregates: dict[str, NamedAggregate] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     """The names that GROUP BY gives with AS: above it they hide columns of the same name."""
+    window: exp.Anonymous | None = None
+    """The window of GROUP BY as it is written, and what it is called."""
+    window_name: str = ""
 
     def finish(self) -> Query:
-        items = self._items()
+        """The rows of the SELECT; of each window only those that DISTINCT and LIMIT leave."""
+        return few_of_each(self.tree, self._selected(), self.scope)
+
+    def _selected(self) -> Query:
+        items = [self._element(item, name) for item, name in self._items()]
         group = self.tree.args.get("group")
         having = self.tree.args.get("having")
-        windows = [
-            node
-            for item, _ in items
-            for node in outside_queries(item)
-            if isinstance(node, exp.Window)
-        ]
+        conditions = self._conditions(items)
+        windows = windows_in([*(item for item, _ in items), *conditions])
+        if conditions and not windows:
+            raise self.scope.error("QUALIFY needs OVER: filter with WHERE or HAVING.", self.tree)
         if windows:
             if group or any(aggregates_in(item) for item, _ in items):
                 raise self.scope.error(
                     "OVER and grouped aggregates cannot meet in one SELECT: use a sub-query.",
                     windows[0],
                 )
-            return read_histories(items, windows, self.query, self.scope)
+            plain = all(
+                is_history(window) and not within_window(window, self.query, self.scope)
+                for window in windows
+            )
+            plain = plain and len({window.args["spec"] for window in windows}) == 1
+            if plain and not conditions:
+                return read_histories(items, windows, self.query, self.scope)
+            query, items, conditions, after = read_over(items, conditions, self.query, self.scope)
+            for condition in conditions:
+                query = query.where(translate(condition, after))
+            return query.select(*(Named(name, translate(item, after)) for item, name in items))
         if not group and not having and not any(aggregates_in(item) for item, _ in items):
             return self.query.select(
                 *(Named(name, translate(item, self.scope)) for item, name in items)
             )
         return self._grouped(items, group, having)
+
+    def _conditions(self, items: list[Item]) -> list[exp.Expr]:
+        """What rows have to meet once OVER is known: QUALIFY, and DISTINCT ON."""
+        found = [self.tree.args["qualify"].this] if self.tree.args.get("qualify") else []
+        once = self.tree.args.get("distinct")
+        if once is not None and once.args.get("on"):
+            found.append(first_of_each(self.tree, once.args["on"], self.query))
+        return [self._spelled_out(tree, items) for tree in found]
+
+    def _element(self, item: exp.Expr, name: str) -> Item:
+        """A column of SELECT; the elements of a list become rows, and the column that they are in."""
+        call = elements_in(item)
+        if call is None:
+            return item, name
+        free = name if name not in self.query.node.schema else f"{name}_unnest"
+        call = call.copy()
+        call.set("alias", exp.TableAlias(this=exp.to_identifier(free)))
+        elements = unnested(call, self.query, self.scope)
+        self.query = elements.query
+        self.scope = replace(self.scope, schema=self.query.node.schema)
+        return resolved(elements.columns[free]), name
 
     def _items(self) -> list[Item]:
         """The expressions of the SELECT list with the names of their columns."""
@@ -203,12 +240,13 @@ class SelectReader:
         inner, name = (tree.this, tree.alias) if isinstance(tree, exp.Alias) else (tree, "")
         if name:
             self.given.add(name)
-        if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
-            return read_window(inner, self.query, self.scope)
         if isinstance(inner, exp.Column) and not inner.table and not self._is_column(inner.name):
             chosen = next((item for item, other in items if other == inner.name), None)
             if chosen is not None and not aggregates_in(chosen):
                 inner, name = chosen, inner.name
+        if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
+            self.window, self.window_name = inner, name or "window"
+            return read_window(inner, self.query, self.scope)
         for found in aggregates_in(inner):
             raise self.scope.error(
                 "GROUP BY of an aggregate: compute it in a sub-query and group by its name.", found
@@ -224,6 +262,7 @@ class SelectReader:
 
     def _replace(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a column in place of every aggregate, which is noted down."""
+        tree = with_borders(tree, self.window, self.window_name, self.scope)
         found = aggregates_in(tree)
         if found and found[0] is tree:
             return resolved(self._note(tree, ""))
@@ -241,11 +280,13 @@ class SelectReader:
     def _above(self, query: Query) -> Scope:
         """The scope of what is computed from groups."""
         schema = pl.Schema({**self.scope.schema, **query.node.schema})
-        return replace(self.scope, schema=schema, own=set(query.node.schema))
+        return replace(
+            self.scope, schema=schema, own=set(query.node.schema), window=self.window_name
+        )
 
     def _after(self, tree: exp.Expr, above: Scope, keys: list[Named]) -> Expression:
         """An expression over the groups: key expressions become the keys' columns."""
-        expression = _with_keys(translate(tree, above), keys, self.given)
+        expression = with_keys(translate(tree, above), keys, self.given)
         for column in columns_of(expression):
             if column not in above.own:
                 grouped = ", ".join(key.name for key in keys) or "only a window"
@@ -255,23 +296,3 @@ class SelectReader:
                     tree,
                 )
         return expression
-
-
-def _with_keys(expression: Expression, keys: list[Named], given: set[str]) -> Expression:
-    """The expression with the column of a key in place of what is written like it."""
-    weights = {_weight(key.expression) for key in keys}
-    written = {str(key.expression): key.name for key in reversed(keys)}
-    changed: dict[int, Expression] = {}
-    for part in parts_of(expression):
-        new = part
-        key = written.get(str(part)) if _weight(part) in weights else None
-        if key is not None and not (isinstance(part, Column) and part.name in given):
-            new = Column(key)
-        elif isinstance(part, Call):
-            new = Call(part.function, tuple(changed[id(inner)] for inner in part.arguments))
-        changed[id(part)] = new
-    return changed[id(expression)]
-
-
-def _weight(expression: Expression) -> int:
-    return expression.weight if isinstance(expression, Call) else 1

@@ -14,8 +14,12 @@ from anabranch.language.sql.expression import translate
 from anabranch.language.window import length_text
 from anabranch.language.window_key import WindowKey
 
-WINDOWS = {"tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2}
+WINDOWS = {
+    "tumble": 1, "hop": 2, "session": 1, "count_window": 2, "window": 2, "session_window": 1,
+}  # fmt: skip
 """The window functions of GROUP BY and the most sizes each takes."""
+_SHIFTED = ("tumble", "hop", "window")
+"""Those that may have an offset after their sizes."""
 
 
 def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
@@ -35,23 +39,34 @@ def read_window(tree: exp.Anonymous, query: Query, scope: Scope) -> WindowKey:
     parts = _in_order(kind, parts, tree, scope)
     sizes = [translate(part, scope) for part in parts]
     values = [size.value for size in sizes if isinstance(size, Literal)]
-    lengths = [
-        length_text(value) if isinstance(value, dt.timedelta) else value
-        for value in values
-        if isinstance(value, (int, str, dt.timedelta))
-    ]
+    lengths = [_length(value) for value in values if isinstance(value, (int, str, dt.timedelta))]
+    offset = None
+    if kind in _SHIFTED and len(lengths) == len(parts) == WINDOWS[kind] + 1:
+        offset = lengths.pop()
+        parts = parts[:-1]
     if not 1 <= len(lengths) <= WINDOWS[kind] or len(lengths) < len(parts):
         raise scope.error(
             f"{kind.upper()} takes the ordered attribute and up to {WINDOWS[kind]} constant "
             "size(s), e.g. TUMBLE(time, 60), HOP(ts, '1 minute', INTERVAL '10 seconds').", tree,
         )  # fmt: skip
     if kind == "window":
-        kind = "hop" if len(lengths) == 2 else "tumble"
+        kind = "hop" if len(lengths) == 2 and lengths[0] != lengths[1] else "tumble"
+        lengths = lengths if kind == "hop" else lengths[:1]
+    elif kind == "hop" and scope.spelling.slide_first:
+        lengths = lengths[::-1]
+    elif kind == "session_window":
+        kind = "session"
     if kind == "count_window":
         kind, lengths = "rows", lengths if len(lengths) == 2 else lengths * 2
     if kind == "hop" and len(lengths) == 1:
         raise scope.error("HOP needs a size and a slide: HOP(time, 60, 10).", tree)
-    return WindowKey(kind, tuple(lengths), column)
+    return WindowKey(kind, tuple(lengths), column, offset)
+
+
+def _length(value: int | str | dt.timedelta) -> int | str:
+    if not isinstance(value, dt.timedelta):
+        return value
+    return f"-{length_text(-value)}" if value < dt.timedelta() else length_text(value)
 
 
 def _in_order(kind: str, parts: list[exp.Expr], tree: exp.Expr, scope: Scope) -> list[exp.Expr]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anabranch.language.stateless import Branch, Filter, Project
+from anabranch.language.unnest import Unnest
+from anabranch.language.windowed import Windowed
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery, steps_of
 
@@ -17,7 +19,7 @@ from anabranch.plan.subquery import Path, Subquery, steps_of
 def push_selections(draft: Draft, aims: Aims) -> Draft:
     """The draft without selections and projections of their own."""
     for subquery in list(draft.subqueries.values()):
-        if isinstance(subquery.node, (Filter, Branch, Project)):
+        if isinstance(subquery.node, (Filter, Branch, Project, Windowed, Unnest)):
             # As it stands by now: those below it have been pushed already
             draft = draft.without(subquery.name, _below(draft.subqueries[subquery.name]))
     return draft

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from anabranch.language.groups import Aggregate
+from anabranch.language.ranked import Ranked
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import BY_LANE
 
@@ -20,7 +21,7 @@ def split_aggregates(draft: Draft, aims: Aims) -> Draft:
         received = (draft.reads_streams(subquery) and subquery.spread != BY_LANE) or any(
             part.exchange != subquery.exchange for part in below
         )
-        aggregates = isinstance(subquery.node, Aggregate)
+        aggregates = isinstance(subquery.node, (Aggregate, Ranked))
         if received and aggregates and subquery.operator.combines:
             draft = draft.with_subquery(replace(subquery, combines=True))
     return draft

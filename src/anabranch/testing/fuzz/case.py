@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from anabranch.testing.fuzz.among import around, best
 from anabranch.testing.fuzz.draw import Draw
 from anabranch.testing.fuzz.grouped import grouped
 from anabranch.testing.fuzz.joined import joined, within_rows
@@ -34,15 +35,25 @@ class FuzzCase:
         return [*(name for name, _ in self.views), self.name]
 
 
+AMONG = 0.15
+"""How many cases ask for rows among others."""
+
+
 def draw_case(seed: int, world: World) -> FuzzCase:
     """The case of a seed, the same each time."""
     draw = Draw(f"case {seed}")
+    others = Draw(f"among {seed}")
     streams = [
         Relation(one.name, one.name, one.columns, Time("t", one.stamps), arrival=True)
         for one in world.inputs
     ]
     maker = CaseMaker(draw, streams, seed, world.stamps)
     relation = _statement(maker, draw.pick((1, 1, 2, 2, 3)))
+    if others.chance(AMONG):
+        # By a draw of their own, so that every other case stays what it was
+        maker = CaseMaker(others, streams, seed, world.stamps)
+        form = others.pick((best, around))
+        relation = form(maker, others.pick(streams))
     listed = ", ".join(f'"{column.name}"' for column in relation.columns)
     duck = f"SELECT {listed} FROM ({relation.duck})"
     views = tuple((view.name, view.text) for view in relation.views if view.beside)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from anabranch.testing.fuzz.collected import collected
 from anabranch.testing.fuzz.draw import Both, Draw, DrawnColumn
 from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time
 from anabranch.testing.fuzz.truths import condition
@@ -72,10 +73,10 @@ def grouped(maker: CaseMaker, source: Relation) -> Relation:
         written.append(
             (
                 window.ours if out else window.index,
-                f'{as_time(window.start, False)} AS "{window.index}"',
+                f'{as_time(window.start, window.moment)} AS "{window.index}"',
             )
         )
-        columns.append(DrawnColumn(window.index, "i64"))
+        columns.append(DrawnColumn(window.index, "stamp" if window.moment else "i64"))
     else:
         for border, value in (("window_start", window.start), ("window_end", window.end)):
             if border == window.time or draw.chance(0.6):
@@ -114,7 +115,7 @@ def grouped(maker: CaseMaker, source: Relation) -> Relation:
     duck = f"SELECT {', '.join(one for _, one in written)} FROM ({rows})"
     duck += f" GROUP BY {', '.join([*groups, '__w'])}"
     duck += f" HAVING {' AND '.join(conditions)}" if conditions else ""
-    told = Time(at_name, stamps and not window.index, window.unit)
+    told = Time(at_name, stamps and (window.moment or not window.index), window.unit)
     lasting = ("TUMBLE", "window", time.column, f"{alias}.")
     keys_of = (*names, at_name) if window.ours.startswith(lasting) else ()
     return Relation(ours, duck, tuple(columns), told, views=source.views, keys=keys_of)
@@ -146,6 +147,9 @@ def _aggregate(writer: ExpressionWriter, number: int, arrival: bool) -> Aggregat
 def _call(writer: ExpressionWriter, ordered: bool) -> AggregateForm:
     """An aggregate of some expression; `{filter}` is where DuckDB's FILTER goes."""
     draw = writer.draw
+    if draw.chance(0.2):
+        ours, duck, kind, argument, exact = collected(writer, ordered)
+        return AggregateForm(ours, duck, kind, argument, exact=exact)
     form = draw.randrange(12 if ordered else 11)
     if form < 2:
         return AggregateForm("COUNT(*)", "count(*){filter}", "i64")

@@ -37,7 +37,7 @@ def computed(writer: ExpressionWriter, depth: int) -> Both:
     if draw.chance(0.15):
         return _told(writer, depth)
     text = writer.of("text", depth)
-    match draw.randrange(9):
+    match draw.randrange(13):
         case 0:
             name = draw.pick(("UPPER", "LOWER"))
             return Both(f"{name}({text.ours})", f"{name.lower()}({text.duck})", "text")
@@ -93,6 +93,32 @@ def computed(writer: ExpressionWriter, depth: int) -> Both:
                 f"SPLIT_PART({text.ours}, {by}, {number})",
                 f"split_part({text.duck}, {by}, {number})",
                 "text",
+            )
+        case 8:
+            return Both(f"REVERSE({text.ours})", f"reverse({text.duck})", "text")
+        case 9:
+            name, count = draw.pick(("LPAD", "RPAD")), draw.randint(0, 5)
+            fill = literal(draw.pick(("*", "ab", "é")))
+            return Both(
+                f"{name}({text.ours}, {count}, {fill})",
+                f"{name.lower()}({text.duck}, {count}, {fill})",
+                "text",
+            )
+        case 10:
+            old, new = (
+                literal(draw.pick(("[ab]", "a+", "^.", "[0-9]+$"))),
+                literal(draw.pick(("", "x", "<>"))),
+            )
+            flags = draw.pick(("", ", 'g'"))
+            return Both(
+                f"REGEXP_REPLACE({text.ours}, {old}, {new}{flags})",
+                f"regexp_replace({text.duck}, {old}, {new}{flags})",
+                "text",
+            )
+        case 11:
+            old = literal(draw.pick(("[a-z]", "([a-z])-", "é|a")))
+            return Both(
+                f"REGEXP_EXTRACT({text.ours}, {old})", f"regexp_extract({text.duck}, {old})", "text"
             )
     return text
 

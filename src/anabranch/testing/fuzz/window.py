@@ -9,6 +9,8 @@ from anabranch.testing.fuzz.draw import Draw
 from anabranch.testing.fuzz.relation import Time
 
 SECOND = 1_000_000
+MONDAY = 946_857_600
+"""The seconds up to the third of January 2000."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Window:
     size: int | None = None
     """The number of rows of a full window, where others give no result."""
     arrival: bool = False
+    moment: bool = False
+    """Whether the column that tells the window has its beginning as a time."""
 
 
 def draw_window(draw: Draw, time: Time, alias: str, arrival: bool, name: str) -> Window:
@@ -35,8 +39,11 @@ def draw_window(draw: Draw, time: Time, alias: str, arrival: bool, name: str) ->
     written = draw.pick((time.column, f"{alias}.{time.column}"))
     plain = "SELECT *, floor_div(__t, {size}) AS __w FROM ({rows})"
     kinds = ["tumble", "tumble", "hop", "session", *(["rows"] if arrival else [])]
-    if not time.stamps:
+    if time.stamps:
+        kinds += ["bucket", "trunc"]
+    else:
         kinds += ["index", "index", "index"]
+    kinds.append("shifted")
     kind = draw.pick(kinds)
     length = draw.pick((1, 2, 5, 7, 10, 30, 60, 100))
     scale = SECOND if time.stamps else 1
@@ -51,6 +58,28 @@ def draw_window(draw: Draw, time: Time, alias: str, arrival: bool, name: str) ->
             return Window(
                 f"{written} {sign} {length} AS {name}", name, plain.replace("{size}", str(length)), "__w", "",
                 name, time.unit * length,
+            )  # fmt: skip
+        case "bucket" | "trunc":
+            # Counted from a Monday, as DuckDB does
+            if kind == "trunc":
+                unit, size = draw.pick(
+                    (("second", SECOND), ("minute", 60 * SECOND), ("hour", 3600 * SECOND))
+                )
+                ours, origin = f"DATE_TRUNC('{unit}', {written})", 0
+            else:
+                ours, origin = f"TIME_BUCKET({shown(length)}, {written})", MONDAY * SECOND % size
+            return Window(
+                f"{ours} AS {name}", name,
+                f"SELECT *, floor_div(__t - {origin}, {size}) AS __w FROM ({{rows}})",
+                f"__w * {size} + {origin}", "", name, time.unit, moment=True,
+            )  # fmt: skip
+        case "shifted":
+            offset = draw.randint(1, length)
+            by = offset * scale % size
+            return Window(
+                f"TUMBLE({written}, {shown(length)}, {shown(offset)})", None,
+                f"SELECT *, floor_div(__t - {by}, {size}) AS __w FROM ({{rows}})",
+                f"__w * {size} + {by}", f"__w * {size} + {by + size}", "window_start", time.unit,
             )  # fmt: skip
         case "tumble":
             function = draw.pick(("TUMBLE", "TUMBLE", "window"))

@@ -1,0 +1,54 @@
+"""The dialects of texts: where the SQL of other systems means something else by the same words.
+
+What only one of them has is understood in all: names of functions are aliases (`names.py`), backticks quote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from anabranch.errors import LanguageError, suggest
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """What a dialect means by words and signs that others read otherwise."""
+
+    name: str
+    floors: bool = False
+    """Whether `/` of integers and `%` round down, so that windows below zero are as long as others."""
+    fractions: bool = False
+    """Whether `/` of two integers is a fraction."""
+    first: int = 1
+    """The number of a list's first element in brackets."""
+    double_quotes_text: bool = False
+    """Whether "…" is a text, not a name."""
+    slide_first: bool = False
+    """Whether HOP in GROUP BY has its slide before its size."""
+    functions: Mapping[str, str] = field(default_factory=dict)
+    """Functions whose meaning differs, with ours of that meaning."""
+    least_date_part: int = 0
+    """The number of Sunday in dayofweek()."""
+
+
+OURS = Spelling("anabranch", floors=True)
+SPELLINGS = {
+    "anabranch": OURS,
+    "duckdb": Spelling("duckdb", fractions=True, functions={"log": "log10"}),
+    "spark": Spelling(
+        "spark", fractions=True, first=0, double_quotes_text=True, functions={"log": "ln"},
+        least_date_part=1,
+    ),
+    "flink": Spelling("flink", slide_first=True, functions={"log": "ln"}, least_date_part=1),
+    "postgres": Spelling("postgres", functions={"log": "log10"}),
+    "risingwave": Spelling("risingwave", slide_first=True, functions={"log": "log10"}),
+    "arroyo": Spelling("arroyo", slide_first=True, functions={"log": "log10"}),
+}  # fmt: skip
+
+
+def spelling_named(name: str) -> Spelling:
+    """The dialect of that name."""
+    if name not in SPELLINGS:
+        raise LanguageError(f"There is no dialect '{name}'.{suggest(name, SPELLINGS)}")
+    return SPELLINGS[name]

@@ -1,0 +1,123 @@
+"""`anabranch run`: the queries of a file, shown in the terminal, as JSON, and on a page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+from rich.console import Console
+
+from anabranch.observe.commands import AsJson, ShowTraceback, complain
+from anabranch.observe.seeing import LOOPBACK, Log, MetricsFile, OnMetrics, OnPage, PageHost, Shown
+
+if TYPE_CHECKING:
+    from anabranch.engine.run import Run
+    from anabranch.spec import Spec
+
+InProcess = Annotated[
+    bool, typer.Option("--in-process", help="Without Spark, for trying things out.")
+]
+Ui = Annotated[bool, typer.Option("--ui", help="Open Spark's web pages while the run lasts.")]
+SpecFile = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="SQL (.sql) or YAML (.yml): streams, queries, sinks."),
+]
+
+
+def run(
+    spec: SpecFile,
+    checkpoint: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Instead of the file's checkpoint.")
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHEN",
+            help="Instead of the file's: available-now, continuous, or a length such as '10 seconds'.",
+        ),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="An option or setting instead of the file's; may be given several times.",
+        ),
+    ] = None,
+    changed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="If the checkpoint has other queries: refuse, or keep-same to go on with what is the same.",
+        ),
+    ] = None,
+    backfill: Annotated[
+        bool,
+        typer.Option("--backfill", help="New queries begin with all that the sources still have."),
+    ] = False,
+    page: OnPage = None,
+    page_control: Annotated[
+        bool, typer.Option("--page-control", help="The page may steer the run, not only show it.")
+    ] = False,
+    page_host: PageHost = LOOPBACK,
+    metrics: OnMetrics = None,
+    metrics_file: MetricsFile = None,
+    log: Log = None,
+    as_json: AsJson = False,
+    in_process: InProcess = False,
+    ui: Ui = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
+    # Help need not wait for any of it
+    from anabranch.observe.follow import end, follow, started, view_on
+    from anabranch.observe.losses import discarded, losses
+    from anabranch.observe.terminal import show_end
+    from anabranch.observe.watch import JsonView
+    from anabranch.spec.override import override
+
+    instead: dict[str, str | bool | None] = {"checkpoint": checkpoint, "trigger": trigger}
+    instead |= {"changed": changed, "backfill": backfill or None}
+    console, asked = Console(), override(read(spec), assignments or (), instead)
+    # Spark takes seconds to start: look for faults before
+    with asked.placing():
+        asked.session(in_process=True).plan()
+    asked.check_sinks()
+    quiet = as_json or in_process
+    with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
+        output = sys.stdout if as_json else None
+        view = JsonView(output) if output else view_on(console, f"anabranch run {spec.name}")
+        shown = Shown(page, page_control, page_host, metrics, metrics_file, log)
+        with shown:
+            totals, stopped = follow(
+                lambda: shown.on(_told(asked.start(session), output)), view, as_json
+            )
+    gone = discarded(totals) if "checkpoint" not in asked.run else None
+    warnings = [*losses(totals, asked.run.get("dead_letter")), *([gone] if gone else [])]
+    if as_json:
+        told = {**totals.summary(), "stopped": stopped, "warnings": warnings}
+        print(json.dumps({"summary": told}))
+    else:
+        show_end(console, totals)
+    for warning in warnings:
+        complain(f"Warning: {warning}", "yellow")
+    end(stopped, "" if gone else "With the same checkpoint, the next run goes on from here.")
+
+
+def read(spec: Path) -> Spec:
+    """The specification in a file."""
+    from anabranch.spec import read_spec  # loads sqlglot, for which --help should not wait
+
+    return read_spec(spec)
+
+
+def _told(run: Run, output: TextIO | None) -> Run:
+    """Says what has become of the queries of the checkpoint, if it had others."""
+    if run.evolution and output:
+        print(json.dumps({"evolution": run.evolution.described()}), file=output, flush=True)
+    elif run.evolution:
+        complain(f"The query set has changed. {'; '.join(run.evolution.lines())}.", "yellow")
+    return run

@@ -1,0 +1,79 @@
+"""Which shape a join has on which slots: ranges of them, in order; slots in none have the flat one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from anabranch.routing.ranges import intersect, subtract, union
+
+Slots = Sequence[tuple[int, int]]
+
+
+class Shaped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of slots [first, end) and the shape that a join has there, as text."""
+
+    first: int
+    end: int
+    shape: str
+
+
+Shapes = tuple[Shaped, ...]
+FLAT = ""
+"""The shape of slots for which there is no other: it keeps no intermediates."""
+
+
+def reshaped(before: Sequence[Shaped], slots: Slots, shape: str) -> Shapes:
+    """The shapes when these slots get another one; neighbours alike are one range.
+
+    >>> reshaped([Shaped(0, 8, "((0,1),2)")], [(2, 4)], FLAT)
+    (Shaped(first=0, end=2, shape='((0,1),2)'), Shaped(first=4, end=8, shape='((0,1),2)'))
+    """
+    known = by_shape(before, [])
+    kept = {other: subtract(ranges, slots) for other, ranges in known.items()}
+    if shape != FLAT:
+        kept[shape] = union(kept.get(shape, []), slots)
+    found = [Shaped(*pair, other) for other, ranges in kept.items() for pair in union(ranges, [])]
+    return tuple(sorted(found, key=lambda one: one.first))
+
+
+def by_shape(shapes: Sequence[Shaped], slots: Slots) -> dict[str, list[tuple[int, int]]]:
+    """The ranges of each shape; those of the given slots that have none are flat.
+
+    >>> by_shape([Shaped(2, 4, "((0,1),2)")], [(0, 8)])
+    {'((0,1),2)': [(2, 4)], '': [(0, 2), (4, 8)]}
+    """
+    found: dict[str, list[tuple[int, int]]] = {}
+    for one in shapes:
+        found.setdefault(one.shape, []).append((one.first, one.end))
+    rest = subtract(slots, [(one.first, one.end) for one in shapes])
+    return {**found, FLAT: rest} if rest else found
+
+
+def differing(
+    now: Sequence[Shaped], wanted: Sequence[Shaped], slots: int
+) -> dict[str, list[tuple[int, int]]]:
+    """By wanted shape the slots that have another one now."""
+    whole = [(0, slots)]
+    current = by_shape(now, whole)
+    found = {
+        shape: subtract(intersect(ranges, whole), current.get(shape, []))
+        for shape, ranges in by_shape(wanted, whole).items()
+    }
+    return {shape: ranges for shape, ranges in found.items() if ranges}
+
+
+def shapes_in_use(shapes: Sequence[Shaped], starts: Sequence[int], slots: int) -> dict[str, int]:
+    """How many partitions work in each shape, told by the shape of their first slot."""
+    firsts = np.asarray(starts)
+    found: dict[str, int] = {}
+    for shape, ranges in by_shape(shapes, [(0, slots)]).items():
+        inside = np.zeros(slots, dtype=bool)
+        for first, end in ranges:
+            inside[first:end] = True
+        count = int(inside[firsts].sum())
+        if count:
+            found[shape] = count
+    return found

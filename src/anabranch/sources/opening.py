@@ -1,0 +1,88 @@
+"""Opening the files of users: as bytes for Arrow, and texts as UTF-8 however they are packed and encoded.
+
+What a text is packed in (gzip, zstd, bzip2) is told by its first bytes, not by its name. A text that is not
+plain UTF-8 as it lies there is unpacked and decoded in memory, and parsed from there.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from anabranch.sources.form import FileForm
+
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+"""The first bytes of compressed files, and what Arrow calls the compression."""
+PACKED_ENDINGS = (".gz", ".zst", ".zstd", ".bz2")
+BLOCK = 1 << 24
+Text: TypeAlias = str | pa.Buffer
+"""A text in UTF-8: the path of its file, or the text itself."""
+
+
+def open_bytes(path: str) -> pa.OSFile:
+    """A file to read for Arrow, which takes names that are no UTF-8 as bytes only."""
+    return pa.OSFile(os.fsencode(path))
+
+
+def open_source(text: Text) -> pa.NativeFile:
+    return open_bytes(text) if isinstance(text, str) else pa.BufferReader(text)
+
+
+def open_stream(text: Text) -> io.BufferedIOBase:
+    """A text for Python to read."""
+    return open(text, "rb") if isinstance(text, str) else io.BytesIO(text.to_pybytes())
+
+
+def blocks(text: Text) -> Iterator[bytes]:
+    """The bytes of a text, some at a time."""
+    with open_source(text) as source:
+        while block := source.read(BLOCK):
+            yield block
+
+
+def open_text(path: str, form: FileForm) -> Text:
+    """A text file as UTF-8: its path if it is that already, else what it has, in memory."""
+    with open_bytes(path) as file:
+        start = file.read(8)
+        packed = next((name for mark, name in PACKED.items() if start.startswith(mark)), None)
+        if packed is None and form.encoding == "utf-8" and form.comment is None:
+            return path
+        file.seek(0)
+        text = file.read() if packed is None else pa.CompressedInputStream(file, packed).read()
+    if form.encoding != "utf-8":
+        text = codecs.decode(text, form.encoding).encode()
+    if form.comment is not None:
+        text = _without_comments(text, form.comment.encode(), form.quote)
+    return pa.py_buffer(text)
+
+
+def _without_comments(text: bytes, mark: bytes, quote: str | None) -> bytes:
+    """The text without the lines that begin with a mark and lie in no quotes."""
+    characters = np.frombuffer(text, np.uint8)
+    starts = np.concatenate([[0], np.flatnonzero(characters == ord("\n")) + 1])
+    quotes = np.flatnonzero(characters == ord(quote)) if quote else np.zeros(0, np.int64)
+    outside = np.searchsorted(quotes, starts) % 2 == 0
+    kept = []
+    position = 0
+    for at in np.flatnonzero(outside & _begin_with(characters, starts, mark)).tolist():
+        if starts[at] < position:
+            continue
+        kept.append(text[position : starts[at]])
+        position = int(starts[at + 1]) if at + 1 < len(starts) else len(text)
+    return b"".join([*kept, text[position:]])
+
+
+def _begin_with(
+    characters: np.ndarray[Any, Any], starts: np.ndarray[Any, Any], mark: bytes
+) -> np.ndarray[Any, Any]:
+    padded = np.concatenate([characters, np.zeros(len(mark), np.uint8)])
+    found: np.ndarray[Any, Any] = np.logical_and.reduce(
+        [padded[starts + n] == byte for n, byte in enumerate(mark)]
+    )
+    return found

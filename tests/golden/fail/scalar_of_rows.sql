@@ -1,0 +1,9 @@
+-- A value of a row that is not an aggregate.
+
+--stream bids: time int64, item string, who string, price int64; ordered by time
+--stream pays: done int64, who string, item string; ordered by done
+
+--query q
+SELECT time, (SELECT who FROM pays p WHERE p.done = b.time) AS w FROM bids b
+
+--fail= is one aggregate over one input

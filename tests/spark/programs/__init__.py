@@ -1,0 +1,1 @@
+"""Structured Streaming programs as people write them, each of which Spark and Anabranch run."""

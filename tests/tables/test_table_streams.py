@@ -1,0 +1,199 @@
+"""Tables as streams: what they have and what is added, once; what takes rows away is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from shelf import KINDS, iceberg, iceberg_table, rows_of, run
+from test_tables import frames
+
+from anabranch import Session
+from anabranch.errors import AnabranchError, SourceError, StateError
+from anabranch.spec.file import read_spec
+
+QUERY = "SELECT time, k, v FROM x"
+
+
+class Lake:
+    """A table of one kind that somebody appends to, and streams of it."""
+
+    def __init__(self, kind: str, root: Path, partition_by: list[str] | None = None) -> None:
+        self.kind, self.root, self.partition_by = kind, root, partition_by or []
+
+    def append(self, rows: pl.DataFrame) -> None:
+        if self.kind == "delta":
+            write_deltalake(self.root / "x", rows.to_arrow(compat_level=pl.CompatLevel.oldest()),
+                            mode="append", partition_by=self.partition_by)  # fmt: skip
+        else:
+            sink = KINDS["iceberg"].sink(self.root, "x", partition_by=self.partition_by, optimize=0)
+            run([rows], {"q": ("SELECT time, k, v FROM t", None)}, {"q": sink})
+
+    def compact(self) -> None:
+        if self.kind == "delta":
+            DeltaTable(self.root / "x").optimize.compact()
+        else:
+            from anabranch.sinks.tables.iceberg_care import bring_together
+
+            bring_together(iceberg_table(self.root, "x"), 1 << 20)
+
+    def delete(self, text: str) -> None:
+        if self.kind == "delta":
+            DeltaTable(self.root / "x").delete(text)
+        else:
+            iceberg_table(self.root, "x").delete(text)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        if self.kind == "delta":
+            return {"delta": self.root / "x"}
+        return {"iceberg": "lake.x", **iceberg(self.root)}
+
+    def read(self, files: int = 100, on_change: str = "stop", checkpoint: str = "ck") -> int:
+        """Runs with a checkpoint over what is there; gives the number of epochs it took."""
+        session = Session.in_process(2, {"fsync": False, "max_files_per_epoch": files})
+        session.stream("x", ordered="time", lateness=1000, on_change=on_change, **self.options)
+        session.query("q", QUERY)
+        run = session.start(sinks={"q": self.root / "out"}, checkpoint=self.root / checkpoint)
+        run.await_termination()
+        return len(run.recent_progress)
+
+    def found(self) -> list[tuple[Any, ...]]:
+        parts = sorted((self.root / "out").glob("epoch=*/*.parquet"))
+        return rows_of(pl.concat(pl.read_parquet(part, hive_partitioning=False) for part in parts))
+
+
+kinds = pytest.mark.parametrize("kind", ["delta", "iceberg"])
+
+
+@kinds
+@pytest.mark.parametrize("partition_by", [[], ["k"]], ids=["plain", "partitioned"])
+def test_rows_come_once(tmp_path: Path, kind: str, partition_by: list[str]) -> None:
+    """First what is there, in small epochs; compactions bring nothing."""
+    lake, given = Lake(kind, tmp_path, partition_by), frames(5)
+    for number, rows in enumerate(given):
+        lake.append(rows)
+        if number in (1, 3):
+            assert lake.read(files=1) >= 2
+            lake.compact()
+    lake.read()
+    assert lake.found() == rows_of(pl.concat(given))
+    assert lake.read() == 0
+
+
+@kinds
+def test_what_takes_rows_away_is_refused_or_passed_over(tmp_path: Path, kind: str) -> None:
+    lake, given = Lake(kind, tmp_path), frames(4)
+    lake.append(given[0])
+    lake.append(given[1])
+    lake.read()
+    lake.delete("v > 50")
+    lake.append(given[2])
+    with pytest.raises(SourceError, match=r"version \d+ of .*takes away rows.*on_change='skip'"):
+        lake.read()
+    lake.read(on_change="skip")
+    lake.append(given[3])
+    lake.read(on_change="skip")
+    assert lake.found() == rows_of(pl.concat(given))
+
+
+@kinds
+def test_a_version_that_is_read_in_part_goes_on(tmp_path: Path, kind: str) -> None:
+    """The run is stopped after the first of its files."""
+    lake, given = Lake(kind, tmp_path, ["k"]), frames(2)
+    for rows in given:
+        lake.append(rows)
+        session = Session.in_process(2, {"fsync": False, "max_files_per_epoch": 1})
+        session.stream("x", ordered="time", lateness=1000, **lake.options)
+        session.query("q", QUERY)
+
+        def stop(step: str, epoch: int) -> None:
+            if step == "after-publish":
+                raise KeyError("stop")
+
+        started = session.start(
+            sinks={"q": tmp_path / "out"}, checkpoint=tmp_path / "ck", on_step=stop
+        )
+        with pytest.raises(AnabranchError, match="stop"):
+            started.await_termination()
+        lake.read()
+    assert lake.found() == rows_of(pl.concat(given))
+
+
+def test_columns_that_came_later_are_null_before(tmp_path: Path) -> None:
+    first, second = frames(2)
+    write_deltalake(tmp_path / "x", first.drop("k").to_arrow())
+    write_deltalake(tmp_path / "x", second.to_arrow(compat_level=pl.CompatLevel.oldest()),
+                    mode="append", schema_mode="merge")  # fmt: skip
+    lake = Lake("delta", tmp_path)
+    lake.read()
+    before = first.with_columns(pl.lit(None, pl.String).alias("k"))
+    assert lake.found() == rows_of(pl.concat([before, second]), "time", "k", "v")
+
+
+def test_partitions_of_several_types(tmp_path: Path) -> None:
+    rows = frames(1)[0].with_columns(
+        day=pl.date(2026, 11, 1) + pl.duration(days=pl.col("v") % 3), even=pl.col("v") % 2 == 0
+    )
+    for number in range(2):
+        part = rows.filter(pl.col("v") % 4 >= 2 * number).filter(pl.col("v") % 4 < 2 * number + 2)
+        write_deltalake(tmp_path / "x", part.to_arrow(compat_level=pl.CompatLevel.oldest()),
+                        mode="append", partition_by=["day", "even"])  # fmt: skip
+        session = Session.in_process(2, {"fsync": False})
+        session.stream("x", ordered="time", lateness=1000, delta=tmp_path / "x")
+        session.query("q", "SELECT day, even FROM x")
+        session.start(sinks={"q": tmp_path / "out"}, checkpoint=tmp_path / "ck").await_termination()
+    assert Lake("delta", tmp_path).found() == rows_of(rows, "day", "even")
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    session = Session.in_process(1)
+    for options, told in (
+        ({"delta": tmp_path / "no"}, "there is no Delta table in"),
+        ({"delta": "s3://bucket/x"}, "expected a folder of this machine"),
+        ({"delta": tmp_path, "on_change": "no"}, "on_change is 'no'; expected one of stop, skip"),
+        ({"delta": tmp_path, "colour": 1}, "has no option 'colour'"),
+        ({"iceberg": "lake.x", **iceberg(tmp_path)}, "cannot be opened: NoSuchTableError"),
+        ({"delta": tmp_path, "path": tmp_path}, "needs one input"),
+    ):
+        with pytest.raises(SourceError, match=told):
+            session.stream("x", ordered="time", **options)
+
+
+def test_a_table_made_anew_and_a_log_with_gaps_are_refused(tmp_path: Path) -> None:
+    lake, given = Lake("delta", tmp_path), frames(4)
+    for rows in given[:2]:
+        lake.append(rows)
+    lake.read()
+    for rows in given[2:]:
+        lake.append(rows)
+    DeltaTable(tmp_path / "x").create_checkpoint()
+    (tmp_path / "x" / "_delta_log" / f"{2:020d}.json").unlink()
+    with pytest.raises(SourceError, match=r"version 2 of its log cannot be read.*would be missing"):
+        lake.read()
+    shutil.rmtree(tmp_path / "x")
+    lake.append(given[0])
+    with pytest.raises(StateError, match="from another table"):
+        lake.read()
+
+
+def test_streams_of_tables_in_files(tmp_path: Path) -> None:
+    Lake("delta", tmp_path).append(frames(1)[0])
+    (tmp_path / "a.sql").write_text(
+        f"CREATE STREAM x ORDERED BY time WITH (delta = '{tmp_path}/x', on_change = 'skip');\n"
+        f"CREATE QUERY q AS {QUERY};\nCREATE SINK q TO '{tmp_path}/out';\n"
+    )
+    (tmp_path / "a.yaml").write_text(
+        f"streams: {{x: {{delta: {tmp_path}/x, on_change: skip, ordered: time}}}}\n"
+        f"queries: {{q: {{sql: '{QUERY}'}}}}\nsinks: {{q: {tmp_path}/out}}\n"
+    )
+    for name in ("a.sql", "a.yaml"):
+        assert read_spec(tmp_path / name).streams["x"]["delta"] == f"{tmp_path}/x"
+    text = (tmp_path / "a.sql").read_text().replace("on_change = 'skip'", "rate = 5")
+    (tmp_path / "b.sql").write_text(text)
+    with pytest.raises(AnabranchError, match="a stream of a delta table has no option 'rate'"):
+        read_spec(tmp_path / "b.sql")

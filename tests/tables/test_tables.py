@@ -1,0 +1,222 @@
+"""What every kind of table does with results: rows once, groups replaced and gone, columns, mistakes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from shelf import KINDS, Kind, rows_of, run
+
+from anabranch.errors import PlanningError, RunError, SettingsError, StateError
+from anabranch.sinks.tables import writer as writing
+from anabranch.sinks.tables.table import Conflict
+from helpers import oracle
+
+kinds = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+
+
+def frames(epochs: int, rows: int = 60, seed: int = 5) -> list[pl.DataFrame]:
+    random = np.random.default_rng(seed)
+    return [
+        pl.DataFrame(
+            {
+                "time": np.sort(random.integers(10 * number, 10 * number + 10, rows)),
+                "k": [None if n == 0 else f"k{n}" for n in random.integers(0, 7, rows)],
+                "v": random.integers(0, 100, rows),
+            }
+        )
+        for number in range(epochs)
+    ]
+
+
+@kinds
+def test_rows_are_added_once(tmp_path: Path, kind: Kind) -> None:
+    given = frames(4)
+    run(given, {"q": ("SELECT time, k, v FROM t WHERE v > 5", None)},
+        {"q": kind.sink(tmp_path, "q")})  # fmt: skip
+    wanted = oracle("SELECT time, k, v FROM t WHERE v > 5", t=pl.concat(given))
+    assert kind.duck(tmp_path, "q") == wanted
+    assert rows_of(kind.read(tmp_path, "q")) == wanted
+
+
+@kinds
+def test_groups_are_replaced_and_leave(tmp_path: Path, kind: Kind) -> None:
+    """With NULL among the keys; conditions that a group meets, then fails, then meets again."""
+    given = frames(6)
+    texts = {
+        "live": "SELECT k, MIN(v) AS m, COUNT(*) AS n FROM t GROUP BY k HAVING SUM(v) % 3 > 0",
+        "windows": "SELECT time // 5 AS tb, k, SUM(v) AS s FROM t GROUP BY time // 5, k",
+        "all": "SELECT COUNT(*) AS n, MAX(v) AS top FROM t",
+    }
+    run(given, {name: (text, "update") for name, text in texts.items()},
+        {name: kind.sink(tmp_path, name) for name in texts})  # fmt: skip
+    for name, text in texts.items():
+        wanted = oracle(text.replace("SUM(v) AS s", "SUM(v)::BIGINT AS s"), t=pl.concat(given))
+        assert rows_of(kind.read(tmp_path, name)) == wanted, name
+        assert kind.duck(tmp_path, name) == wanted, name
+
+
+@kinds
+def test_every_change_is_kept_on_request(tmp_path: Path, kind: Kind) -> None:
+    given = frames(3)
+    text = "SELECT k, COUNT(*) AS n FROM t GROUP BY k HAVING SUM(v) % 3 > 0"
+    run(given, {"q": (text, "update")}, {"q": kind.sink(tmp_path, "q", updates="append")})
+    kept = kind.read(tmp_path, "q")
+    assert kept.columns == ["k", "n", "gone"]
+    assert kept.height > 7
+    assert kept["gone"].any()
+
+
+@kinds
+def test_updates_without_their_keys_are_refused(tmp_path: Path, kind: Kind) -> None:
+    text = "SELECT n FROM (SELECT k, COUNT(*) AS n FROM t GROUP BY k)"
+    with pytest.raises(SettingsError, match="lack a column that the groups are told apart by"):
+        run(frames(1), {"q": (text, "update")}, {"q": kind.sink(tmp_path, "q")})
+
+
+@kinds
+def test_every_type_comes_back(tmp_path: Path, kind: Kind) -> None:
+    given = pl.DataFrame(
+        {
+            "time": [1, 2],
+            "i8": pl.Series([-128, None], dtype=pl.Int8),
+            "u8": pl.Series([255, None], dtype=pl.UInt8),
+            "u32": pl.Series([2**32 - 1, 0], dtype=pl.UInt32),
+            "u64": pl.Series([2**64 - 1, None], dtype=pl.UInt64),
+            "f": [float("nan"), -0.5],
+            "f32": pl.Series([1.5, None], dtype=pl.Float32),
+            "b": [True, None],
+            "s": ['a"b\\n,\n', ""],
+            "x": [b"\x00\xff", None],
+            "d": [dt.date(2026, 11, 18), None],
+            "ts": [dt.datetime(2026, 11, 18, 5, 0, 0, 123456), None],
+            "z": pl.Series([dt.datetime(2026, 1, 1), None]).dt.replace_time_zone("Europe/Berlin"),
+            "dec": pl.Series([Decimal("123.45"), None], dtype=pl.Decimal(38, 2)),
+            'an "odd" name': [7, None],
+        }
+    )
+    columns = ", ".join(f'"{name.replace(chr(34), chr(34) * 2)}"' for name in given.columns)
+    run([given], {"q": (f"SELECT {columns} FROM t", None)}, {"q": kind.sink(tmp_path, "q")})
+    found = kind.read(tmp_path, "q").sort("time")
+    assert found.columns == given.columns
+    for name in given.columns:
+        before, after = given[name].to_list(), found[name].to_list()
+        assert repr([None if v is None else v for v in _plain(after)]) == repr(_plain(before)), name
+
+
+def _plain(values: list[object]) -> list[object]:
+    """Whole numbers whatever their type, times in UTC whatever their zone."""
+    plain: list[object] = []
+    for value in values:
+        if isinstance(value, Decimal) and value == int(value):
+            value = int(value)
+        if isinstance(value, dt.datetime) and value.tzinfo is not None:
+            value = value.astimezone(dt.UTC).replace(tzinfo=None)
+        plain.append(value)
+    return plain
+
+
+@kinds
+@pytest.mark.parametrize(
+    ("column", "told"),
+    [
+        (pl.Series("x", [dt.time(1, 2)]), "time"),
+        (pl.Series("x", [dt.datetime(2026, 1, 1)], dtype=pl.Datetime("ns")), "microseconds"),
+    ],
+    ids=["time", "ns"],
+)
+def test_types_that_a_table_lacks_are_refused(
+    tmp_path: Path, kind: Kind, column: pl.Series, told: str
+) -> None:
+    if column.dtype == pl.Time and kind not in (KINDS["delta"], KINDS["iceberg"]):
+        pytest.skip("it has that type")
+    given = pl.DataFrame({"time": [1], "x": column})
+    with pytest.raises(SettingsError, match=f"no type for column 'x'.*{told}"):
+        run([given], {"q": ("SELECT time, x FROM t", None)}, {"q": kind.sink(tmp_path, "q")})
+
+
+@kinds
+def test_another_schema_is_refused_or_the_table_gets_the_columns(
+    tmp_path: Path, kind: Kind
+) -> None:
+    given = frames(2)
+    run(given, {"q": ("SELECT time, v FROM t", None)}, {"q": kind.sink(tmp_path, "q")})
+    more = {"q": ("SELECT time, v, k FROM t", None)}
+    with pytest.raises(SettingsError, match=r"has no column 'k'.*evolve=True"):
+        run(given, more, {"q": kind.sink(tmp_path, "q")})
+    with pytest.raises(SettingsError, match="has column 'v' as int64, but the results have"):
+        run(given, {"q": ("SELECT time, CAST(v AS STRING) AS v FROM t", None)},
+            {"q": kind.sink(tmp_path, "q")})  # fmt: skip
+    run(given, more, {"q": kind.sink(tmp_path, "q", evolve=True)})
+    whole = pl.concat(given)
+    wanted = oracle("SELECT time, v, NULL::TEXT AS k FROM t UNION ALL SELECT time, v, k FROM t",
+                    t=whole)  # fmt: skip
+    assert rows_of(kind.read(tmp_path, "q")) == wanted
+
+
+@kinds
+def test_two_queries_cannot_have_one_table(tmp_path: Path, kind: Kind) -> None:
+    with pytest.raises(PlanningError, match="'a' and 'b' have the same"):
+        run(frames(1), {"a": ("SELECT time FROM t", None), "b": ("SELECT time FROM t", None)},
+            {"a": kind.sink(tmp_path, "q"), "b": kind.sink(tmp_path, "q")})  # fmt: skip
+
+
+@kinds
+def test_an_older_checkpoint_is_refused(tmp_path: Path, kind: Kind) -> None:
+    """The table has more of the run than the checkpoint knows."""
+    queries: dict[str, tuple[str, str | None]] = {"q": ("SELECT time, v FROM t", None)}
+    given = frames(4)
+    run(given[:2], queries, {"q": kind.sink(tmp_path, "q")}, tmp_path / "ck", "keep")
+    shutil.copytree(tmp_path / "ck", tmp_path / "old")
+    run(given, queries, {"q": kind.sink(tmp_path, "q")}, tmp_path / "ck", "keep")
+    shutil.rmtree(tmp_path / "ck")
+    shutil.move(tmp_path / "old", tmp_path / "ck")
+    with pytest.raises(StateError, match="it is an older copy"):
+        run(given, queries, {"q": kind.sink(tmp_path, "q")}, tmp_path / "ck", "keep")
+
+
+@kinds
+def test_conflicts_are_tried_again_and_then_told(
+    tmp_path: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "FIRST_WAIT", 0.0)
+    queries: dict[str, tuple[str, str | None]] = {"q": ("SELECT time, v FROM t", None)}
+    sink, given = kind.sink(tmp_path, "q"), frames(2)
+    opened = sink.open
+    failures = iter([True, False, True])
+
+    def disturbed(context: object) -> object:
+        writer = opened(context)
+        persist = writer.table.reached
+
+        def reached(app: str) -> int | None:
+            if next(failures, False):
+                raise Conflict
+            return persist(app)
+
+        writer.table.reached = reached
+        writer.recover = lambda epoch: setattr(writer, "_recovered", True)
+        return writer
+
+    monkeypatch.setattr(type(sink), "open", lambda self, context: disturbed(context))
+    run(given, queries, {"q": sink})
+    assert kind.read(tmp_path, "q").height == sum(map(len, given))
+    failures = iter([True] * 100)
+    with pytest.raises(RunError, match=r"others changed the table each of 12 times.*committed"):
+        run(given, queries, {"q": sink})
+
+
+def test_a_missing_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "deltalake", None)
+    with pytest.raises(SettingsError, match=r"pip install 'anabranch\[delta\]'"):
+        run(
+            frames(1),
+            {"q": ("SELECT time FROM t", None)},
+            {"q": {"path": tmp_path / "q", "format": "delta"}},
+        )

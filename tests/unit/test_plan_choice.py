@@ -1,0 +1,167 @@
+"""Which shape a join should have: the cost of each, from what a sample counts; and a run that follows it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from anabranch import Session
+from anabranch.adapt.policies.plans import (
+    ENOUGH,
+    HORIZON,
+    KEPT,
+    Counted,
+    Plans,
+    propose_shape,
+    settled,
+    splits,
+)
+from anabranch.engine.run import Run
+from anabranch.language.shape import JoinShape, flat_shape, read_shape
+from anabranch.testing.join_shapes import draw_join_shape
+from anabranch.testing.sources import EpochSource
+from helpers import oracle, plain
+
+ALL = ("m-way", "((0,1),2)", "((0,2),1)", "(0,(1,2))")
+
+
+def counted(inputs: int, seed: int) -> Counted:
+    """Anything that a sample may have shown, as long as splits of the same inputs make the same."""
+    rng = np.random.default_rng(seed)
+    known = splits(inputs)
+    wholes = [tuple(sorted(one for part in split for one in part)) for split in known]
+    made = {whole: float(rng.integers(0, 10_000)) for whole in wholes}
+    each = np.array([made[whole] for whole in wholes])
+    looked = each + rng.integers(0, 10_000, len(known))
+    return Counted(100.0, rng.integers(0, 1000, inputs).astype(float), looked, each, each * 3)
+
+
+@pytest.mark.parametrize("inputs", [3, 4])
+def test_the_best_shape_is_the_best_of_all(inputs: int) -> None:
+    draw = random.Random(5)
+    every = {draw_join_shape(draw, inputs) for _ in range(2_000)} | {flat_shape(inputs)}
+    assert len(every) == {3: 4, 4: 26}[inputs]
+    for seed in range(40):
+        plans = Plans(inputs, counted(inputs, seed))
+        assert plans.cost(plans.best()) == pytest.approx(min(map(plans.cost, every)))
+
+
+@pytest.mark.parametrize("inputs", [5, 6])
+def test_with_many_inputs_trees_that_add_one_at_a_time_are_looked_at(inputs: int) -> None:
+    for seed in range(5):
+        plans = Plans(inputs, counted(inputs, seed))
+        assert plans.cost(plans.best()) <= plans.cost(read_shape("left-deep", inputs))
+        assert plans.cost(plans.best()) <= plans.cost(flat_shape(inputs))
+
+
+def shown(made: float, looked: float, kept: float = 0.0) -> Counted:
+    """Three inputs of which 1 and 2 make so much together, and everything else much more."""
+    known = splits(3)
+    each = np.full(len(known), 50_000.0)
+    each[known.index(((1,), (2,)))] = made
+    pairs = np.full(len(known), looked)
+    pairs[known.index(((0,), (1, 2)))] = pairs[known.index(((1,), (2,)))] = made
+    held = np.full(len(known), kept)
+    return Counted(100.0, np.full(3, 1000.0), pairs, each, held)
+
+
+def test_a_change_must_be_clearly_better_and_soon_paid_for() -> None:
+    flat, tree = flat_shape(3), read_shape("(0,(1,2))", 3)
+    better = propose_shape(3, shown(100, 200_000), flat)
+    assert better is not None
+    assert better.shape == tree
+    assert 0.2 < better.expected < 0.6
+    assert propose_shape(3, shown(100, 200_000), tree) is None
+    assert propose_shape(3, shown(100, 20_000), flat) is None, "too little to be sure of"
+    gain = 200_000 * HORIZON / KEPT
+    assert propose_shape(3, shown(100, 200_000, 0.5 * gain), flat) is not None
+    assert propose_shape(3, shown(100, 200_000, 2 * gain), flat) is None, "too much to make again"
+
+
+def test_partitions_of_which_little_is_known_go_by_all() -> None:
+    one, other = counted(3, 1), counted(3, 2)
+    few = Counted(ENOUGH - 1, other.fresh, other.looked, other.made, other.kept)
+    found = dict(settled({0: one, 64: few}))
+    assert found[0] is one
+    assert found[64].fresh.tolist() == (one.fresh + few.fresh).tolist()
+
+
+# -- a run ------------------------------------------------------------------------------------------
+
+SQL = (
+    "SELECT a.t AS t, a.v AS v, b.v AS w, c.v AS x FROM a "
+    "JOIN b ON a.k = b.k AND b.t BETWEEN a.t - 40 AND a.t + 40 "
+    "JOIN c ON a.k = c.k AND c.t BETWEEN a.t - 40 AND a.t + 40 AND {}"
+)
+
+
+def stream(seed: int, rows: int, epochs: int) -> list[pl.DataFrame]:
+    rng = np.random.default_rng(seed)
+    return [
+        pl.DataFrame(
+            {
+                "t": np.sort(rng.integers(20 * epoch, 20 * epoch + 20, rows)),
+                "k": rng.integers(0, 30, rows),
+                "v": rng.integers(0, 100, rows),
+            }
+        )
+        for epoch in range(epochs)
+    ]
+
+
+def run_it(folder: Path, condition: str, settings: dict[str, Any]) -> tuple[Run, Any]:
+    inputs = {"a": stream(1, 400, 12), "b": stream(2, 150, 12), "c": stream(3, 150, 12)}
+    common = {"fsync": False, "partitions_per_site": 2, "policy": "none", "replan_effort": 1e9}
+    session = Session.in_process(2, {**common, **settings})
+    for name, epochs in inputs.items():
+        session.stream(name, EpochSource(epochs), ordered="t", lateness=0)
+    session.query("q", SQL.format(condition))
+    run = session.start(sinks={"q": "memory"}, checkpoint=folder, at_end="close")
+    assert run.await_termination(120)
+    whole = {name: pl.concat(epochs) for name, epochs in inputs.items()}
+    return run, oracle(SQL.format(condition), **whole)
+
+
+@pytest.mark.parametrize("plans", ["partition", "site"])
+def test_a_run_comes_to_the_shape_that_suits_what_it_sees(tmp_path: Path, plans: str) -> None:
+    """Of b and c few rows suit each other: what they make together is worth keeping."""
+    run, expected = run_it(tmp_path, "b.v > c.v + 92", {"plans": plans, "join_shape": "((0,1),2)"})
+    assert plain(run.results("q")) == expected
+    lines = [line for line in run.history() if line["kind"] == "replan"]
+    assert {(line["before"], line["shape"]) for line in lines} == {("((0,1),2)", "(0,(1,2))")}
+    assert sum(len(line["partitions"]) for line in lines) == 4
+    for line in lines:
+        assert line["accepted"]
+        assert line["costExpected"] < 0.77
+        assert line["costMeasured"] > 0
+        assert list(line["steps"]) == [
+            "asked", "slots known", "paused", "drained", "handed over", "matched and dropped",
+            "made again", "resumed",
+        ]  # fmt: skip
+        assert line["steps"]["asked"] == line["epoch"] < line["steps"]["resumed"]
+    used = run.recent_progress[-2]["customMetrics"]["adaptation"]["shapes"]["q@2"]
+    assert used == {"(0,(1,2))": 4}
+
+
+def test_a_run_stays_flat_where_nothing_is_worth_keeping(tmp_path: Path) -> None:
+    run, expected = run_it(tmp_path, "b.v < 101", {})
+    assert plain(run.results("q")) == expected
+    assert not [line for line in run.history() if line["kind"] == "replan"]
+
+
+def test_fixed_plans_are_not_even_looked_at(tmp_path: Path) -> None:
+    run, expected = run_it(tmp_path, "b.v > c.v + 92", {"plans": "fixed"})
+    assert plain(run.results("q")) == expected
+    assert not [line for line in run.history() if line["kind"] == "replan"]
+
+
+def test_a_split_of_a_shape_is_one_of_those_that_are_counted() -> None:
+    for text in ALL:
+        shape = read_shape(text, 3)
+        assert isinstance(shape, JoinShape)
+        assert Plans(3, counted(3, 0)).cost(shape) < float("inf")
