@@ -14,16 +14,20 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # Before a command that starts Spark: finds (or installs) Java and hands its home to Spark.
 WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 
-# Before tests: finds (or installs) the S3 server that they start on loopback. Without it they fail.
+# Before tests: finds (or installs) the servers that they start on loopback. Without them they fail.
 WITH_S3 = scripts/ensure-s3.sh >/dev/null &&
+WITH_KAFKA = scripts/ensure-kafka.sh >/dev/null &&
 
 # Before tests: finds (or installs) the PostgreSQL that they start on loopback. Without it they fail.
 WITH_POSTGRES = scripts/ensure-postgres.sh >/dev/null &&
 
+# Before tests: finds (or installs) the browsers that they drive. Without them those tests fail.
+WITH_BROWSERS = scripts/ensure-browsers.sh >/dev/null &&
+
 # More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
 # Tests run in two processes more than there are cores, for some wait for the processes they start; those that
 # share a Spark session stay together. They write and flush many small files: in memory, where that has room.
-PYTEST = $(WITH_JAVA) $(WITH_S3) $(WITH_POSTGRES) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadscope
+PYTEST = $(WITH_JAVA) $(WITH_S3) $(WITH_KAFKA) $(WITH_POSTGRES) $(WITH_BROWSERS) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadscope
 JOBS ?= $(shell expr $$(nproc) + 2)
 SHM_KB := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -1)
 ROOM ?= $(shell [ "0$(SHM_KB)" -gt 4000000 ] && [ -w /dev/shm ] && echo /dev/shm || echo $${TMPDIR:-/tmp})

@@ -1,4 +1,4 @@
-"""What all tests share: `helpers` and `crash` on the path, a small disk to fill, an S3 server."""
+"""What all tests share: `helpers` and `crash` on the path, a small disk, an S3 server, a Kafka broker."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from anabranch.testing.broker import Broker
     from postgres_server import Server
     from s3_server import Bucket
 
@@ -40,7 +41,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = [name for name in ("spark", "store") if nodeid.startswith(f"tests/{name}/")]
+            shared = [
+                name for name in ("spark", "store", "kafka") if nodeid.startswith(f"tests/{name}/")
+            ]
             if "postgres" in nodeid:
                 shared.append("postgres")
             return shared[0] if shared else nodeid
@@ -85,6 +88,15 @@ def s3_root(s3_bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     root = s3_bucket.folder / tmp_path.name
     root.mkdir()
     return root
+
+
+@pytest.fixture(scope="session")
+def kafka_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that the tests of this process share."""
+    from kafka_broker import serving
+
+    with serving(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

@@ -12,9 +12,10 @@ import polars as pl
 from anabranch.choosing import Choosing
 from anabranch.dataframes import read_dataframe
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
+from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
-from anabranch.language.expression import Call, Column, Expression, lift
+from anabranch.language.expression import Call, Expression
 from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
 from anabranch.language.user_function import UserFunction, user_function
@@ -26,6 +27,7 @@ from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
+from anabranch.sources.kafka.source import KafkaSource, kafka_source
 from anabranch.sources.make import (
     Registered,
     check_choice,
@@ -84,6 +86,8 @@ class Registry:
         schema: Mapping[str, str] | pl.Schema | None = None,
         partitioned_by: Sequence[str | Expression] = (),
         lanes: bool = False,
+        kafka: str | None = None,
+        topic: str | None = None,
         generator: str | Generator | None = None,
         delta: str | Path | None = None,
         iceberg: str | None = None,
@@ -97,21 +101,21 @@ class Registry:
     ) -> Query:
         """Registers an input and returns it as a query to build on.
 
-        Give one of `path` (files), a streaming DataFrame, `generator` (packets, calls, auctions,
-        bids), or a table: `delta` (its folder) or `iceberg` (its name, with `catalog`, `uri` and
-        `warehouse`); versions that take rows away stop the stream, or with `on_change="skip"` are passed
-        over. `ordered` names the attribute that grows with time, `lateness` by how much rows may be out of
-        order. Files that wait are taken by the time of their last change, or with `file_order="name"` by
-        their names; `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away
-        then. `on_bad` is "stop" or "dead-letter", `on_late` is "count" or
-        "dead-letter". Rows more than `max_ahead` ahead of the clock are bad; integers need `time_unit`
-        ("s", "ms", "us", "ns" since 1970) for that.
-        `partitioned_by` says that files come partitioned already: rows that agree on these expressions
-        are always in the same folder right under `path`. With `lanes`, as with `partitioned_by`, each of
-        these folders has a time of its own, and the stream's is that of the slowest.
-        Further options are those of the generator, or say what files look like: `delimiter`, `quote`,
-        `escape`, `header`, `nulls`, `comment`, `decimal`, `time_format`, `encoding`, `types` (of some
-        columns), `rename`, and `missing="null"` for columns that not every file has.
+        Give one of `path` (files), a streaming DataFrame, `kafka` (the servers of a cluster, with `topic`;
+        docs/kafka.md has its options), `generator` (packets, calls, auctions, bids), or a table:
+        `delta` (its folder) or `iceberg` (its name, with `catalog`, `uri` and `warehouse`); versions that
+        take rows away stop the stream, or with `on_change="skip"` are passed over. `ordered` names the
+        attribute that grows with time, `lateness` by how much rows may be out of order. Files that wait
+        are taken by the time of their last change, or with `file_order="name"` by their names;
+        `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away then. `on_bad` is
+        "stop" or "dead-letter", `on_late` is "count" or "dead-letter". Rows more than `max_ahead` ahead of
+        the clock are bad; integers need `time_unit` ("s", "ms", "us", "ns" since 1970) for that.
+        `partitioned_by` says that rows come partitioned already: those that agree on these expressions are
+        always in the same folder right under `path`, or partition of the topic. With `lanes`, as with
+        `partitioned_by`, each folder has a time of its own, and the stream's is that of the slowest.
+        Further options are those of the topic or the generator, or say what files look like: `delimiter`,
+        `quote`, `escape`, `header`, `nulls`, `comment`, `decimal`, `time_format`, `encoding`, `types` (of
+        some columns), `rename`, and `missing="null"` for columns that not every file has.
         """
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
@@ -120,18 +124,20 @@ class Registry:
             what
             for what, value in (
                 ("source", source), ("path", path), ("generator", generator), ("delta", delta),
-                ("iceberg", iceberg),
+                ("iceberg", iceberg), ("kafka", kafka),
             )
             if value is not None
         ]  # fmt: skip
         if len(given) != 1:
             raise SourceError(
-                f"Stream '{name}' needs one input: path=, a streaming DataFrame, delta=, iceberg= or "
+                f"Stream '{name}' needs one input: path=, kafka=, a streaming DataFrame, delta=, iceberg= or "
                 f"generator=; got {' and '.join(given) or 'none'}."
             )
         table = delta if delta is not None else iceberg
         if path is not None:
             made: Source = make_files(name, str(path), format, schema, file_order, options)
+        elif kafka is not None:
+            made = kafka_source(name, kafka, topic, schema, {**options, "format": format})
         elif generator is not None:
             made = make_generator(name, generator, options, rows, rate)
         elif table is not None:
@@ -162,7 +168,9 @@ class Registry:
         terms = self._given(node, made, partitioned_by)
         if lanes and not isinstance(made, FileSource):
             raise SourceError(
-                f"Stream '{name}': lanes= is for files (path=), with a folder for each lane."
+                f"Stream '{name}': lanes= is for files (path=), with a folder for each lane. The "
+                "partitions of a "
+                "topic are lanes already."
             )
         if (terms or lanes) and isinstance(made, FileSource):
             made = replace(made, lanes=True)
@@ -175,12 +183,12 @@ class Registry:
     ) -> PartitioningSet:
         if not terms:
             return PartitioningSet()
-        if isinstance(terms, str) or not isinstance(source, FileSource):
+        if isinstance(terms, str) or not isinstance(source, (FileSource, KafkaSource)):
             raise SourceError(
                 f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
-                "must be a folder of files (path=) with a folder for each part."
+                "must be a folder of files (path=) with a folder for each part, or a topic (kafka=)."
             )
-        if not Path(source.path).is_dir():
+        if isinstance(source, FileSource) and not Path(source.path).is_dir():
             raise SourceError(
                 f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
                 f"folder for each part; '{source.path}' is none."
@@ -254,17 +262,11 @@ class Registry:
         `body` gets an Arrow array for each argument, as long as the rows, and returns one of as many values.
         Its value must depend on its arguments alone: with `check` every call is made twice and compared.
         """
-        made = user_function(name, body, arguments, result, check)
         if name.lower() in self._functions:
             raise LanguageError(f"There already is a function called '{name}'.")
+        made = user_function(name, body, arguments, result, check)
         self._functions[name.lower()] = made
-
-        def call(*parts: Expression | str) -> Expression:
-            return Call(
-                made, tuple(Column(part) if isinstance(part, str) else lift(part) for part in parts)
-            )
-
-        return call
+        return lambda *parts: Call(made, tuple(map(column_of, parts)))
 
     def _known(self) -> dict[str, Query]:
         """All that a query can read."""

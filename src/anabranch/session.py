@@ -143,6 +143,10 @@ class Session(Registry):
         """The plan as a drawing: the text of an SVG file."""
         return draw_svg(self.explanation(checkpoint, sinks))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the plan as a drawing, if there are queries."""
+        return self.explain_svg() if self._queries else "<p>A session without queries.</p>"
+
     # -- runs -------------------------------------------------------------------------------------
 
     @checked

@@ -43,12 +43,19 @@ class Browser:
         self._numbers = itertools.count(1)
         self._home = Path(tempfile.mkdtemp(prefix="anabranch-browser-"))
         self._log = open(self._home / "log", "wb")  # noqa: SIM115
+        self._open = contextlib.ExitStack()
         self.errors: list[str] = []
         """What scripts of the page have complained of."""
         try:
             address = self._chromium() if name == "chromium" else self._firefox()
-            self._socket = connect(
-                address, max_size=None, open_timeout=PATIENCE, ping_interval=None, compression=None
+            self._socket = self._open.enter_context(
+                connect(
+                    address,
+                    max_size=None,
+                    open_timeout=PATIENCE,
+                    ping_interval=None,
+                    compression=None,
+                )
             )
             if name == "firefox":
                 self.send("session.new", capabilities={})
@@ -185,8 +192,7 @@ class Browser:
 
     def close(self) -> None:
         """Ends the browser and all its processes."""
-        if hasattr(self, "_socket"):
-            self._socket.close()
+        self._open.close()
         if hasattr(self, "_process"):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

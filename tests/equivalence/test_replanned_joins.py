@@ -47,12 +47,12 @@ def replanned(draw: Any, aside: bool = False) -> tuple[Case, Trial]:
 
 
 @given(replanned())
-@examples(250, part=20)
+@examples(250, part=25)
 def test_joins_that_change_their_shape(drawn: tuple[Case, Trial]) -> None:
     check(*drawn)
 
 
 @given(replanned(aside=True))
-@examples(250, part=20)
+@examples(250, part=25)
 def test_joins_that_change_their_shape_while_state_is_put_aside(drawn: tuple[Case, Trial]) -> None:
     check(*drawn)

@@ -25,7 +25,7 @@ POSTGRES = KINDS["postgres"]
 PLAIN: dict[str, tuple[str, str | None]] = {"q": ("SELECT time, k, v FROM t", None)}
 
 
-def test_a_server_that_is_killed_meanwhile(tmp_path: Path, postgres_server: Server) -> None:
+def test_a_server_that_goes_away_meanwhile(tmp_path: Path, postgres_server: Server) -> None:
     """Started again it is found again; each row is there once."""
     given = frames(5)
     session = Session.in_process(2, {"fsync": False, "allow_unbounded_state": True})

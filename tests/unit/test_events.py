@@ -294,3 +294,14 @@ def test_telling_does_not_wait_for_a_slow_listener() -> None:
     may_go.set()
     stream.close()
     assert got == list(range(100))
+
+
+def test_notebooks_draw_sessions_and_runs() -> None:
+    assert "without queries" in Session.in_process()._repr_html_()
+    session = session_of()
+    assert session._repr_html_().startswith("<svg")
+    run = session.start(sinks={"flows": "memory"}, name="<b>")
+    run.await_termination()
+    told = run._repr_html_()
+    assert told.startswith("<p><b>&lt;b&gt;</b>: Stopped</p><svg")
+    assert "flows" in told

@@ -114,8 +114,11 @@ def stream(seed: int, rows: int, epochs: int) -> list[pl.DataFrame]:
     ]
 
 
-def run_it(folder: Path, condition: str, settings: dict[str, Any]) -> tuple[Run, Any]:
-    inputs = {"a": stream(1, 400, 12), "b": stream(2, 150, 12), "c": stream(3, 150, 12)}
+def run_it(
+    folder: Path, condition: str, settings: dict[str, Any], rows: tuple[int, int] = (400, 150)
+) -> tuple[Run, Any]:
+    few = {"b": stream(2, rows[1], 12), "c": stream(3, rows[1], 12)}
+    inputs = {"a": stream(1, rows[0], 12), **few}
     common = {"fsync": False, "partitions_per_site": 2, "policy": "none", "replan_effort": 1e9}
     session = Session.in_process(2, {**common, **settings})
     for name, epochs in inputs.items():
@@ -149,7 +152,7 @@ def test_a_run_comes_to_the_shape_that_suits_what_it_sees(tmp_path: Path, plans:
 
 
 def test_a_run_stays_flat_where_nothing_is_worth_keeping(tmp_path: Path) -> None:
-    run, expected = run_it(tmp_path, "b.v < 101", {})
+    run, expected = run_it(tmp_path, "b.v < 101", {}, rows=(60, 40))
     assert plain(run.results("q")) == expected
     assert not [line for line in run.history() if line["kind"] == "replan"]
 

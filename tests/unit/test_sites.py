@@ -102,6 +102,36 @@ def test_a_hot_key_of_a_join_is_scattered_over_cells() -> None:
     assert sorted(run.results("pairs").rows()) == sorted(expected.rows())
 
 
+def test_a_hot_key_that_has_cooled_is_gathered() -> None:
+    left = [*epochs(0.6, rows=1_500, seed=2)[:8], *epochs(0.0, rows=1_500, seed=4)[8:]]
+    cool = epochs(0.0, rows=1_500, seed=5)
+    last = pl.concat(left)["time"].max() + 1
+    left += [frame.with_columns(pl.col("time") + last) for frame in cool]
+    right = epochs(0.0, rows=300, seed=3)
+    right += [frame.with_columns(pl.col("time") + last) for frame in right]
+    made = session(4)
+    made.stream("a", EpochSource(left), ordered="time")
+    made.stream("b", EpochSource(right), ordered="time")
+    made.query(
+        "rows",
+        "SELECT a.time AS t, a.k AS k, a.v AS v, b.v AS w FROM a LEFT JOIN b ON a.k = b.k "
+        "AND b.time BETWEEN a.time - 15 AND a.time + 15",
+    )
+    run = start(made, "rows")
+    assert {"scatter", "unscatter"} <= kinds(run)
+    assert not run._checkpoint.manifest.exchanges["rows@1"].scattered
+    one, other = pl.concat(left).with_row_index(), pl.concat(right)
+    near = (pl.col("time_b") - pl.col("time")).abs() <= 15
+    met = one.join(other, on="k", suffix="_b").filter(near)
+    alone = one.join(met, on="index", how="anti").select(
+        "time", "k", "v", pl.lit(None, pl.Int64).alias("v_b")
+    )
+    expected = pl.concat([met.select("time", "k", "v", "v_b"), alone], how="vertical_relaxed")
+    order = ["time", "k", "v", "v_b"]
+    found = pl.DataFrame(run.results("rows").rows(), schema=expected.schema, orient="row")
+    assert found.sort(order).equals(expected.sort(order))
+
+
 def test_partitions_that_are_too_much_for_a_site_are_cut() -> None:
     """Four partitions on four sites: none could go anywhere as it is."""
     frames = epochs(0.0, rows=6_000)

@@ -160,14 +160,14 @@ def test_partitioning_expressions_reach_the_session(
         # where a statement is wrong
         ("CREATE STREAM", "CREAT STREAM",
          "spec.sql, line 1, column 1: there is no statement CREAT here. Did you mean 'CREATE'? "
-         "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE SINK "
-         "and SET."),
+         "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE FUNCTION, "
+         "CREATE SINK and SET."),
         ("CREATE STREAM", "CREATE STREM", "line 1, column 8: there is no CREATE STREM here. "
          "Did you mean 'STREAM'? There are CREATE STREAM"),
         (SINK, SINK + "DROP QUERY flows;", "line 6, column 1: there is no statement DROP here."),
         (SINK, SINK + "SHOW STREAMS;", "line 6, column 1: there is no statement SHOW here."),
         (SINK, SINK + "CREATE TABLE x (y INT);", "line 6, column 8: there is no CREATE TABLE here."),
-        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK after CREATE, got the "
+        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK, FUNCTION after CREATE, got the "
          "end of the statement."),
         (SINK, SINK + "SELECT * FROM tcp", "line 6, column 1: a SELECT needs a name here: "
          "CREATE QUERY name AS SELECT * FROM stream."),

@@ -26,6 +26,10 @@ class Target(Protocol):
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None: ...
 
+    def unscatter(self, exchange: str, slot: int) -> None: ...
+
+    def regrid(self, exchange: str, bands: tuple[int, ...]) -> None: ...
+
     def spill(self, exchange: str, partition: int) -> None: ...
 
     def clean_up(self, exchange: str, partition: int) -> None: ...
@@ -259,18 +263,3 @@ class Condense(Action):
 
     def apply(self, target: Target) -> None:
         target.condense(self.exchange, self.slot)
-
-
-@dataclass(frozen=True)
-class Scatter(Action):
-    """Let the rows of a join's hot slot meet in a small grid of cells, one on each of these sites."""
-
-    slot: int
-    sites: tuple[int, ...]
-
-    def words(self) -> str:
-        sites = ", ".join(map(str, self.sites))
-        return f"scatter slot {self.slot} of {self.exchange} over cells on sites {sites}"
-
-    def apply(self, target: Target) -> None:
-        target.scatter(self.exchange, self.slot, self.sites)

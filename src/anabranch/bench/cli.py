@@ -20,9 +20,12 @@ from anabranch.bench.driver import run_driver
 from anabranch.bench.hotjoin import run_hotjoin
 from anabranch.bench.idle import run_idle
 from anabranch.bench.join import run_join, run_multijoin
+from anabranch.bench.kafka import run_kafka
 from anabranch.bench.latency import run_latency
+from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
+from anabranch.bench.reorder import run_reorder
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
 from anabranch.bench.sharing import run_sharing
@@ -56,6 +59,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "zipf": run_zipf,
     "dataframe": run_dataframe,
     "start": run_start,
+    "reorder": run_reorder,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "sharing": run_sharing,
@@ -67,6 +71,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "spill": run_spill,
     "overflow": run_overflow,
     "idle": run_idle,
+    "observe": run_observe,
+    "kafka": run_kafka,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -152,6 +158,12 @@ def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> N
 
 
 @app.command()
+def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (a minute)."""
+    _finish(_measure(["reorder"], quick, save), as_json)
+
+
+@app.command()
 def topn(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """The best rows of windows and the rows before: what is kept, rate against Spark's (about 3 minutes)."""
     _finish(_measure(["topn"], quick, save), as_json)
@@ -215,6 +227,18 @@ def overflow(as_json: AsJson = False, quick: Quick = False, save: Save = None) -
 def idle(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """What a limit of memory costs that is never reached (about 5 minutes)."""
     _finish(_measure(["idle"], quick, save), as_json)
+
+
+@app.command()
+def observe(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """What it costs to be seen: history, page and metrics on W1 (about 2 minutes)."""
+    _finish(_measure(["observe"], quick, save), as_json)
+
+
+@app.command()
+def kafka(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """A topic of 5 million messages through an aggregate, JSON and Avro, and latency (about 4 minutes)."""
+    _finish(_measure(["kafka"], quick, save), as_json)
 
 
 @app.command("all")

@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 from anabranch.bench.speed_report import SPEED_LINES
 
@@ -123,25 +124,6 @@ def _state_growth(figures: dict[str, Any]) -> Iterator[str]:
         )
     yield f"growth of the fastest epochs, least hurt by other work: {figures['fastest_growth']:g}"
     yield f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB"
-
-
-def _latency(figures: dict[str, Any]) -> Iterator[str]:
-    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
-        times = figures[side]
-        spread = times["spread"]
-        yield (
-            f"{name} median {times['median_ms']:,.0f} ms, p90 {times['p90_ms']:,.0f} ms "
-            f"(medians of {spread['runs']} runs: {spread['least']:,.0f} to {spread['most']:,.0f})"
-        )
-    for side, times in figures.get("appearance", {}).items():
-        if isinstance(times, dict):
-            yield (
-                f"from the arrival of a file to its results, {side}: p50 {times['p50_ms']:,.0f} ms, p99 "
-                f"{times['p99_ms']:,.0f} ms"
-            )
-    yield f"ratio between the best run of each side: {figures['ratio_of_best_runs']:g}"
-    chosen = figures["spark_configuration"]
-    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
 
 
 def _partitioning(figures: dict[str, Any]) -> Iterator[str]:
@@ -285,11 +267,17 @@ def _topn(figures: dict[str, Any]) -> Iterator[str]:
     yield f"equal to DuckDB's: {figures['equal']}"
 
 
+def _observe(figures: dict[str, Any]) -> Iterator[str]:
+    pairs = ", ".join(f"{cost:+.1%}" for cost in figures["by_pairs"])
+    yield f"w1: {figures['cost']:+.1%} by the fastest epochs; run by run {pairs}"
+
+
 LINES = {
     **SPEED_LINES,
-    "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
-    "multijoin": _join, "hotjoin": _hotjoin, "partitioning": _partitioning, "strategies": _strategies,
-    "sharing": _sharing, "driver": _driver, "theta": _theta, "balance": _balance, "skew": _skew,
-    "spill": _spill, "overflow": _overflow, "idle": _idle, "topn": _topn,
+    "aggregate": _aggregate, "state-growth": _state_growth, "join": _join,
+    "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
+    "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
+    "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
+    "topn": _topn, "observe": _observe,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

@@ -15,10 +15,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from anabranch.bench.data import Events, Packets
+from anabranch.bench.hot_keys import EVEN_ENOUGH, SOON, run_hot_keys
+from anabranch.bench.hot_keys import WORK as HOT_WORK
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results, join_text
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.oracle import BenchOracle
 from anabranch.bench.result import Result, describe_spread
+from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 from anabranch.session import Session
 
@@ -49,6 +52,11 @@ NOTES = (
     f"w4: W1 with 200,000 sources by Zipf {EXPONENT}; groups are sources x 8 destinations, so the most "
     "popular group has about 1.6% of the rows. w4_raw: the same without sub-aggregation. join: equal keys "
     f"at most {WINDOW} s apart, key 0 has {POPULAR:.0%} of a's rows.",
+    "hot: joins of which one key has 90% of all rows from the fifth epoch on, on 8 sites in this process, "
+    "with emulated service. busiest_over_mean: that of the busiest site against the mean, median from "
+    f"{SOON} epochs after the key appeared on; settled_after: the most epochs in a row since it appeared in "
+    f"which that was over {EVEN_ENOUGH}. drift: another key slowly takes its place; one_of_eight: the inputs "
+    "of one of four joins have it.",
 )
 
 
@@ -83,7 +91,7 @@ def run_skew(quick: bool, steps: Steps) -> Result:
     from anabranch.engine.local import local_spark
 
     part, repeats = (10, 1) if quick else (1, REPEATS)
-    steps.expect(1 + len(WORK) * len(SITES) * len(POLICIES) * repeats)
+    steps.expect(1 + len(WORK) * len(SITES) * len(POLICIES) * repeats + len(HOT_WORK))
     before, equal = load(), True
     runs: dict[tuple[str, int, str], list[dict[str, float]]] = {}
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
@@ -104,8 +112,13 @@ def run_skew(quick: bool, steps: Steps) -> Result:
                             shutil.rmtree(results)
         finally:
             spark.stop()
+        hot: dict[str, Any] = {}
+        for work in HOT_WORK:
+            steps.begin(f"one key with 90% of the rows: {work}")
+            hot[work] = run_hot_keys(work, 4 if quick else 1, Path(scratch) / work).figures()
+            equal &= hot[work]["equal"]
     figures: dict[str, Any] = {
-        "quick": quick, "equal": equal,
+        "quick": quick, "equal": equal, "hot": hot,
         "rows_per_epoch": {"w4": PACKETS // part, "join": 2 * EVENTS // part},
     }  # fmt: skip
     for work in WORK:
@@ -114,7 +127,14 @@ def run_skew(quick: bool, steps: Steps) -> Result:
             for sites in SITES
         }
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine()}
-    return Result("skew", figures, (), NOTES, equal, circumstances)
+    most = max(found["busiest_over_mean"] for found in hot.values())
+    latest = max(found["settled_after"] for found in hot.values())
+    figures["busiest_over_mean"], figures["settled_after"] = most, latest
+    bars = (
+        Bar("busiest_over_mean", most, "<=", EVEN_ENOUGH),
+        Bar("settled_after", latest, "<=", SOON),
+    )
+    return Result("skew", figures, bars, NOTES, equal, circumstances)
 
 
 def _write(folder: Path, part: int) -> dict[str, Aggregated | Joined]:

@@ -6,6 +6,25 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 
+def _latency(figures: dict[str, Any]) -> Iterator[str]:
+    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
+        times = figures[side]
+        spread = times["spread"]
+        yield (
+            f"{name} median {times['median_ms']:,.0f} ms, p90 {times['p90_ms']:,.0f} ms "
+            f"(medians of {spread['runs']} runs: {spread['least']:,.0f} to {spread['most']:,.0f})"
+        )
+    for side, times in figures.get("appearance", {}).items():
+        if isinstance(times, dict):
+            yield (
+                f"from the arrival of a file to its results, {side}: p50 {times['p50_ms']:,.0f} ms, p99 "
+                f"{times['p99_ms']:,.0f} ms"
+            )
+    yield f"ratio between the best run of each side: {figures['ratio_of_best_runs']:g}"
+    chosen = figures["spark_configuration"]
+    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
+
+
 def _timeline(figures: dict[str, Any]) -> Iterator[str]:
     for name in ("w1", "w2", "small"):
         for way in ("overlapped", "apart"):
@@ -49,6 +68,7 @@ def _dataframe(figures: dict[str, Any]) -> Iterator[str]:
 
 
 SPEED_LINES: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    "latency": _latency,
     "timeline": _timeline,
     "zipf": _zipf,
     "start": _start,

@@ -33,6 +33,7 @@ from anabranch.control.hot import HotSlots
 from anabranch.control.level import LevelControl, Situation
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
+from anabranch.control.scattering import Scattering
 from anabranch.control.transitions import Subject
 from anabranch.language.join import Join
 from anabranch.plan.plan import Plan
@@ -46,9 +47,11 @@ class Balancing:
     """Decides after each epoch what moves."""
 
     def __init__(
-        self, plan: Plan, settings: Settings, sites: int, manner: Manner, hot: HotSlots
-    ) -> None:
-        self._settings, self._manner, self._hot = settings, manner, hot
+        self, plan: Plan, settings: Settings, sites: int, manner: Manner, hot: HotSlots,
+        scattering: Scattering,
+    ) -> None:  # fmt: skip
+        self._settings, self._manner = settings, manner
+        self._hot, self._scattering = hot, scattering
         self._evens_memory = settings.policy in (LAZY_DISK, ACTIVE_DISK)
         self._thresholds = Thresholds(
             settings.spill_share, settings.spill_idle_epochs, settings.memory_balance,
@@ -82,8 +85,9 @@ class Balancing:
         return propose_lazy_disk(view, self._thresholds)
 
     def _heat(self, view: View, tuning: Tuning) -> Iterator[Action]:
-        hot = self._hot
-        return propose_heat(view, tuning, self._base, hot.combining, hot.handled, hot.scatterable)
+        hot, joins = self._hot, self._scattering
+        handled = {*hot.handled, *joins.handled}
+        return propose_heat(view, tuning, self._base, hot.combining, handled, joins.scatterable)
 
     @property
     def _asked_for(self) -> tuple[Any, ...]:

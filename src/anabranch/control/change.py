@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anabranch.control.grids import Grids
 from anabranch.control.hot import HotSlots
+from anabranch.control.scattering import Scattering
 from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.routing.partition_map import PartitionMap
@@ -14,10 +16,11 @@ class Change:
     """Some actions under way: maps are made anew once for many moves."""
 
     def __init__(
-        self, maps: Mapping[str, PartitionMap], hot: HotSlots, combining: set[str],
-        spilling: Spilling, shapes: JoinShapes, epoch: int,
+        self, maps: Mapping[str, PartitionMap], hot: HotSlots, scattering: Scattering,
+        grids: Grids, combining: set[str], spilling: Spilling, shapes: JoinShapes, epoch: int,
     ) -> None:  # fmt: skip
         self._maps, self._hot, self._combining = dict(maps), hot, combining
+        self._scattering, self._grids = scattering, grids
         self._spilling, self._shapes = spilling, shapes
         self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
@@ -56,7 +59,14 @@ class Change:
         self._hot.condense(exchange, slot, self._epoch)
 
     def scatter(self, exchange: str, slot: int, sites: tuple[int, ...]) -> None:
-        self._maps[exchange] = self._hot.scatter(exchange, slot, sites, self._moved(exchange))
+        known = self._moved(exchange)
+        self._maps[exchange] = self._scattering.scatter(exchange, slot, sites, known)
+
+    def unscatter(self, exchange: str, slot: int) -> None:
+        self._scattering.unscatter(exchange, slot)
+
+    def regrid(self, exchange: str, bands: tuple[int, ...]) -> None:
+        self._grids.regrid(exchange, bands)
 
     def spill(self, exchange: str, partition: int) -> None:
         self._spilling.spill(exchange, [self._maps[exchange].range_at(partition)])

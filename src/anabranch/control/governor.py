@@ -32,7 +32,6 @@ from anabranch.control.spilling import apart
 from anabranch.control.transitions import Order, Subject
 from anabranch.control.waiting import Waiting, next_waiting, waiting_of
 from anabranch.plan.plan import Plan
-from anabranch.routing.grid import Grid
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.state.manifest import Manifest
@@ -46,13 +45,12 @@ class Governor:
     ) -> None:
         self._plan, self._settings, self._manner = plan, settings, manner
         self.sites = sites
-        exchanges = manifest.exchanges.items()
-        self.grids = {name: Grid(tuple(one.grid)) for name, one in exchanges if one.grid}
         self._history = DecisionHistory()
         self.holdings = Holdings(plan, settings, sites, manifest, manner, self._history)
         """The maps and all that decides where partitions are; the user's hands reach here."""
         self._buffer = SkewBuffer(plan, settings)
-        self._balancing = Balancing(plan, settings, sites, manner, self.holdings.hot)
+        hot, scattering = self.holdings.hot, self.holdings.scattering
+        self._balancing = Balancing(plan, settings, sites, manner, hot, scattering)
         self.memory = Memory(plan, settings, sites, self.holdings.spilling)
         self.planning = PlanChoice(plan, settings, self.holdings.shapes)
         self._deciding_since = 0.0
@@ -139,6 +137,7 @@ class Governor:
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
         epoch = observed.epoch
+        self.holdings.regridded()
         self.memory.observe(observed)
         self.holdings.spilling.aside.follow(manifest)
         self.holdings.hot.renew(observed.condensed, epoch, self._settings.combine_reduction)
@@ -147,6 +146,7 @@ class Governor:
         situation = self._situation(manifest, self.holdings.by_hand)
         if self._balancing.active:
             orders += self._carry_out(self._balancing.decide(epoch, situation), epoch)
+            self._apply(self.holdings.resettle(observed, manifest, self._settings), epoch)
         else:
             self._balancing.look(situation)
         orders += self._relieve(manifest)
@@ -170,7 +170,7 @@ class Governor:
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {*self.holdings.pins, *self._busy(manifest)},
+            {*self.holdings.pins, *self._busy(manifest), *self.holdings.settled_cells},
             by_hand,
             self.memory,
             manifest,

@@ -5,23 +5,29 @@ Maps change here alone, and moves under way that do not fit new maps are given u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from anabranch.adapt.actions import Action, Move
+from anabranch.adapt.policies.cooling import propose_cooling
+from anabranch.adapt.policies.grids import propose_grids
 from anabranch.adapt.protocols.moving import MoveProtocol
 from anabranch.control.change import Change
 from anabranch.control.decisions import BY_HAND, Decision, DecisionHistory
+from anabranch.control.grids import Grids
 from anabranch.control.hot import HotSlots
 from anabranch.control.manner import Manner
 from anabranch.control.moves import recorded, resumed
+from anabranch.control.observed import Observed
 from anabranch.control.pins import Pins
+from anabranch.control.scattering import Scattering
 from anabranch.control.shapes import JoinShapes
 from anabranch.control.spilling import Spilling
 from anabranch.control.transitions import Order, Subject, Transitions
 from anabranch.plan.plan import Plan
+from anabranch.routing.grid import Resettling
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.shaped import Shapes
 from anabranch.settings import NONE, Settings
@@ -63,8 +69,10 @@ class Holdings:
         """The exchanges that are balanced partition by partition from now on."""
         self.combining = {name for name, one in manifest.subqueries.items() if one.combine}
         """The subqueries for which senders sub-aggregate all rows."""
-        self.hot = HotSlots(plan, maps, manifest)
-        self.spilling = Spilling(plan, manifest)
+        self.hot = HotSlots(plan)
+        self.grids = Grids(plan, manifest)
+        self.scattering = Scattering(plan, maps, manifest, self.pins)
+        self.spilling = Spilling(plan, manifest, self.scattering)
         """What of the state is to be put aside or brought together."""
         self.shapes = JoinShapes(plan, settings, manifest, history)
         """In which shape joins of several inputs are to work."""
@@ -99,7 +107,10 @@ class Holdings:
     def apply(self, actions: Iterable[Action], epoch: int) -> None:
         """Does what is done at once."""
         some = list(actions)
-        change = Change(self.maps, self.hot, self.combining, self.spilling, self.shapes, epoch)
+        change = Change(
+            self.maps, self.hot, self.scattering, self.grids, self.combining, self.spilling,
+            self.shapes, epoch,
+        )  # fmt: skip
         for action in some:
             action.apply(change)
         if some:
@@ -139,6 +150,46 @@ class Holdings:
             self._history.keep(Decision(epoch, action, True, action.cause, origin))
             if origin == BY_HAND and action.remaps:
                 self.adapted.add(action.exchange)
+
+    @property
+    def settled_cells(self) -> set[Subject]:
+        """Cells of hot keys that are on the sites they were made for."""
+        return self.scattering.settled(self.maps, int(self.alive.sum()))
+
+    def resettling(self, apart: Collection[str]) -> Resettling:
+        """What goes to other slots with the next epoch; nothing yet of exchanges of which slots are apart."""
+        # Cells that are pinned are those of the grid as it is
+        fixed = {exchange for exchange, _ in self.pins} | self.by_hand | {*apart}
+        sites = np.flatnonzero(self.alive).tolist()
+        return Resettling(*self.scattering.take_next(apart), self.grids.take_next(fixed, sites))
+
+    def resettle(self, observed: Observed, manifest: Manifest, settings: Settings) -> list[Action]:
+        """What an epoch has shown of hot keys and grids: which have cooled, and which are no longer right."""
+        self.scattering.observe(observed)
+        self.grids.observe(observed)
+        alive = int(self.alive.sum())
+        found: list[Action] = []
+        if settings.split_partitions:
+            found += propose_cooling(self.scattering.loads(observed, alive), alive)
+        stay = {exchange for exchange, _ in self.pins} | self.by_hand
+        return [*found, *propose_grids(self.grids.loads(manifest, stay), alive)]
+
+    def regridded(self) -> None:
+        """Takes over the maps of grids that the last epoch has laid anew."""
+        laid = self.grids.committed()
+        if not laid:
+            return
+        sites = range(len(self.alive))
+        for exchange, start in list(self.pins):
+            if exchange in laid and start >= laid[exchange].slots:
+                del self.pins[exchange, start]
+        # There may be other sites since
+        fitting = {
+            exchange: known if max(known.sites) < len(sites) else known.respread(sites)
+            for exchange, known in laid.items()
+        }
+        self.by_hand -= {*laid}
+        self.maps = self.pinned({**self.maps, **fitting})
 
     def record(self) -> Steered:
         """What the manifest keeps of it beside the maps."""

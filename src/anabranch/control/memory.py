@@ -77,6 +77,7 @@ class Memory:
         records = manifest.exchanges.items()
         return {
             *under_way,
-            *(name for name, one in records if one.grid or one.scattered or one.cells),
+            *(name for name, one in records if one.grid or one.scattered),
+            *self._spilling.scattering.exchanges,
             *(one.name for one in self._plan.exchanges.values() if one.in_step or one.in_grid),
         }

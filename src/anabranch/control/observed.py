@@ -16,6 +16,28 @@ from anabranch.state.shelf import Shelf, bytes_of
 
 
 @dataclass(frozen=True)
+class InputRates:
+    """What came to each input of a join in an epoch."""
+
+    rows: tuple[float, ...]
+    bytes: tuple[float, ...]
+    pairs: float = 0.0
+    """Pairs of rows that were looked at."""
+
+    def smoothed(self, now: InputRates, weight: float) -> InputRates:
+        """A mean in which the newest epoch has this weight."""
+
+        def mean(before: float, after: float) -> float:
+            return before + weight * (after - before)
+
+        return InputRates(
+            tuple(map(mean, self.rows, now.rows)),
+            tuple(map(mean, self.bytes, now.bytes)),
+            mean(self.pairs, now.pairs),
+        )
+
+
+@dataclass(frozen=True)
 class JoinWork:
     """What a join has done in an epoch."""
 
@@ -24,6 +46,9 @@ class JoinWork:
     """Pairs of rows that it looked at."""
     results: int = 0
     seconds: float = 0.0
+    """What all sites together spent on it."""
+    sampling: float = 0.0
+    """The part of it that went into counting what it would do in other shapes."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +71,8 @@ class Observed:
     """What came to subqueries that senders may sub-aggregate for."""
     spilled: Mapping[str, Collection[int]] = field(default_factory=dict)
     """The partitions of each exchange whose state is on disk only, by their first slots."""
+    inputs: Mapping[str, InputRates] = field(default_factory=dict)
+    """What came to the inputs of joins that have an exchange for themselves."""
     joins: Mapping[str, JoinWork] = field(default_factory=dict)
     """What each join has done that can have several shapes."""
     sampled: Mapping[str, Mapping[int, Counted]] = field(default_factory=dict)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import (
     CONVINCED,
-    PROBED,
     Better,
     Counted,
     pooled,
     propose_shape,
     settled,
-    splits,
 )
 from anabranch.control.decisions import Decision
 from anabranch.control.observed import JoinWork, Observed
@@ -29,8 +28,12 @@ RECENT = 0.3
 """The weight of the newest epoch in the seconds that a row takes."""
 MEASURED = 5
 """Epochs over which the effect of a change is measured."""
-SPLIT_COST = 20_000
-"""What it takes a site to count what one split would do, in pairs looked at."""
+FIRST_COST = 0.02
+"""Seconds in which a site counts what other shapes would do, as long as none has done so."""
+SLOWER = 1.3
+"""A row that takes so many times as long as when a join was last looked at is a reason to look again ..."""
+SOONER = 5
+"""... so many times as soon."""
 
 
 @dataclass
@@ -52,7 +55,10 @@ class PlanChoice:
         self._plan, self._settings, self._shapes = plan, settings, shapes
         self._joins = {} if settings.plans == FIXED_PLANS else shapes.inputs
         self._work = dict.fromkeys(self._joins, 0.0)
-        """What each join has done since it was last looked at."""
+        """The seconds that each join has worked since it was last looked at."""
+        self._cost: dict[str, float] = {}
+        """The seconds that this took."""
+        self._last_pace: dict[str, float] = {}
         self._sites = 1
         self._known: dict[tuple[str, int], Counted] = {}
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
@@ -65,23 +71,31 @@ class PlanChoice:
         """The joins that are looked at in the next epoch: so seldom that it costs little."""
         if ended:
             return ()
-        return frozenset(
-            name
-            for name, inputs in self._joins.items()
-            if self._work[name] * self._settings.replan_effort
-            >= SPLIT_COST * len(splits(inputs)) * self._sites
-        )
+        # What one sample has shown is looked at again at once
+        doubtful = {
+            n for (n, _), (shape, times) in self._seen.items() if shape and times < CONVINCED
+        }
+        return frozenset(name for name in self._joins if name in doubtful or self._worth(name))
+
+    def _worth(self, name: str) -> bool:
+        """Whether a join has worked so much since it was looked at that another look is little beside it."""
+        cost = self._cost.get(name, FIRST_COST * self._sites)
+        allowed = self._work[name] * self._settings.replan_effort
+        slower = self._pace.get(name, 0.0) > SLOWER * self._last_pace.get(name, inf)
+        return allowed >= cost or (slower and SOONER * allowed >= cost)
 
     def _observe(self, observed: Observed) -> None:
         """Takes in what joins have done, and what they would do in other shapes."""
         self._sites = observed.sites
         for name in self._joins:
             done = observed.joins.get(name, JoinWork())
-            self._work[name] += PROBED * done.rows + done.pairs + done.results
-            if name in observed.sampled:
-                self._work[name] = 0.0
+            seconds = done.seconds - done.sampling
+            self._work[name] += seconds
             if done.rows:
-                self._measure(name, done.seconds / done.rows)
+                self._measure(name, seconds / done.rows)
+            if name in observed.sampled:
+                self._work[name], self._cost[name] = 0.0, done.sampling
+                self._last_pace[name] = self._pace.get(name, inf)
 
     def _measure(self, name: str, pace: float) -> None:
         """Takes in the seconds of a row, and tells decisions what has become of it since."""

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from anabranch.control.aside import Aside
+from anabranch.control.scattering import Scattering
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.ranges import intersect, ranges_where, subtract, union
@@ -28,7 +29,8 @@ LEAST_CLEANED = 1024 * 1024
 class Spilling:
     """What was asked for and is done with the next epochs."""
 
-    def __init__(self, plan: Plan, manifest: Manifest) -> None:
+    def __init__(self, plan: Plan, manifest: Manifest, scattering: Scattering) -> None:
+        self.scattering = scattering
         self.aside = Aside(plan, manifest)
         self.waiting = {one.name for one in plan.exchanges.values() if not one.spills}
         """The exchanges whose rows wait while state is put aside."""
@@ -98,7 +100,8 @@ class Spilling:
     ) -> None:  # fmt: skip
         """Chooses what is cleaned up in the next epoch: of each site what it has room for, or a slot."""
         # Where hot keys have just been scattered, nothing can be put aside any more
-        self._asked = {name: some for name, some in self._asked.items() if not maps[name].cells}
+        in_cells = self.scattering.exchanges
+        self._asked = {name: some for name, some in self._asked.items() if name not in in_cells}
         # At the end what has come together stays packed, and is in nobody's way
         free = limit if self.settling else limit - resident
         left = np.maximum(free, LEAST_CLEANED)

@@ -144,7 +144,7 @@ class Controls(StateControls):
         with self._changing():
             subject = self._subject(subquery, partition)
             self._require_in_memory(subquery, partition)
-            if subject[0] in self._governor.grids:
+            if subject[0] in self._governor.holdings.grids.current:
                 raise RunError(
                     f"'{subquery}' is a grid: each row is in several cells, none can wait."
                 )
@@ -184,7 +184,7 @@ class Controls(StateControls):
             counts = [
                 known.partitions
                 for exchange, known in self._governor.maps.items()
-                if exchange not in self._governor.grids
+                if exchange not in self._governor.holdings.grids.current
             ]
             fewest = min(counts, default=sites)
             if sites > fewest:

@@ -50,10 +50,10 @@ class Ordering:
         waiting = governor.holding(manifest, ended, flush)
         holdings, last = governor.holdings, ended or flush
         spilled, cleaned = holdings.spilling.take_next(manifest, last)
-        scattering = holdings.hot.take_next({*waiting.holds, *spilled})
+        resettling = holdings.resettling({*waiting.holds, *spilled})
         last = last or holdings.spilling.settling
         turns = holdings.shapes.take_next(
-            manifest, maps, waiting.holds, spilled, cleaned, scattering, last
+            manifest, maps, waiting.holds, spilled, cleaned, resettling.scattering, last
         )
         return Orders(
             standing=self._standing,
@@ -73,14 +73,14 @@ class Ordering:
             results=attempt.results,
             pieces=spread(pieces, tasks, tasks_of(streams, maps, lanes)),
             lanes=lanes,
-            grids=governor.grids,
+            grids=dict(holdings.grids.current),
             hot=governor.holdings.hot.condensed(epoch),
             scattered={
                 name: tuple(record.scattered)
                 for name, record in manifest.exchanges.items()
                 if record.scattered
             },
-            scattering=scattering,
+            resettling=resettling,
             turns=turns,
             sampling=governor.planning.due(ended),
             released=waiting.released,

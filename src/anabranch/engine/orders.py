@@ -9,7 +9,7 @@ from anabranch.adapt.protocols.replanning import Turn
 from anabranch.engine.faults import SiteFaults
 from anabranch.engine.options import RunOptions
 from anabranch.plan.plan import Plan
-from anabranch.routing.grid import Grid, Scattered
+from anabranch.routing.grid import Grid, Resettling, Scattered
 from anabranch.routing.lane_times import Idle
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.reach import Apart, Holds, Reach
@@ -89,8 +89,8 @@ class Orders:
     """The joins of which it is counted what they would do in other shapes."""
     scattered: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
     """Slots of each exchange whose rows meet in cells."""
-    scattering: Mapping[str, tuple[Scattered, ...]] = field(default_factory=dict)
-    """Slots whose state goes to cells at the end of this epoch."""
+    resettling: Resettling = field(default_factory=Resettling)
+    """State that goes to other slots at the end of this epoch."""
     hot: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """Slots of each exchange with so many rows of few keys that senders sub-aggregate them."""
     reach: Mapping[str, Reach] = field(default_factory=dict)

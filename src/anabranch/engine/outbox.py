@@ -60,6 +60,8 @@ class Outbox:
     """Rows that wait."""
     condensed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = field(default_factory=dict)
+    """Copies that were made for cells of hot keys, by subquery and input."""
 
     def route(self, origin: str, rows: pl.DataFrame, lane: int | None = None) -> None:
         """Takes rows of a stream or subquery along every path that reads it.
@@ -114,7 +116,11 @@ class Outbox:
             found = set(distinct(places[np.isin(places, [one.slot for one in scattered])]).tolist())
             for one in scattered:
                 if one.slot in found:
+                    before = taken.height
                     taken = scatter(taken, one, path.input, self.orders.epoch)
+                    copies = self.copied.setdefault(subquery.name, {})
+                    more = taken.height - before
+                    copies[path.input] = copies.get(path.input, 0) + more
         return taken
 
     def _spread(

@@ -17,6 +17,7 @@ from anabranch.engine.orders import Orders, StreamOrders
 from anabranch.engine.reading import lanes_of, spread, tasks_of
 from anabranch.engine.report import SplitReport
 from anabranch.engine.watermarks import advance_watermarks, lane_times, newest_times
+from anabranch.routing.grid import Resettling
 from anabranch.routing.lane_times import NOBODY
 from anabranch.routing.reach import Reach
 from anabranch.sinks.staging import Staging
@@ -42,7 +43,7 @@ def as_splits_see(orders: Orders) -> Orders:
         shelves={},
         idle=NOBODY,
         settling=False,
-        scattering={},
+        resettling=Resettling(),
         turns={},
         sampling=(),
         released={},

@@ -68,14 +68,21 @@ def exchange_record(
 
     `moved` says whether its map may be another one than the last epoch's.
     """
+    resettling = orders.resettling
     after = replace(
         before,
-        scattered=[*before.scattered, *orders.scattering.get(name, ())],
+        scattered=[
+            *(one for one in before.scattered if one not in resettling.gathering.get(name, ())),
+            *resettling.scattering.get(name, ()),
+        ],
         by_hand=name in steered.by_hand,
         adapted=name in steered.adapted,
         pins=steered.pins.get(name, {}),
     )
-    if moved:
+    new = resettling.grids.get(name)
+    if new is not None:
+        after = replace(after, **mapped(new.map), grid=list(new.grid.bands))
+    elif moved:
         after = replace(after, **mapped(orders.maps[name]))
     return before if after == before else after
 

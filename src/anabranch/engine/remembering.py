@@ -16,6 +16,7 @@ from anabranch.routing.reach import SlotFlow
 from anabranch.state.compaction import compact
 from anabranch.state.group import SiteState
 from anabranch.state.packing import bring_back, put_away
+from anabranch.state.scattering import gather_state, regrid_state, scatter_state
 from anabranch.state.segment import Ranges
 
 
@@ -56,8 +57,9 @@ def _state(
         oldest = min(epoch for epoch, _ in flow.newest)
         near = [ref for ref in near if ref.born[1] > oldest]
     state = SiteState(
-        orders.place, near, slots, orders.epoch, orders.piece_bytes, flow.newest, shape
-    )
+        orders.place, near, slots, orders.epoch, orders.piece_bytes, flow.newest, shape,
+        copies=_copies(orders, subquery),
+    )  # fmt: skip
     state.refs = [ref for ref in near if state.wanted(ref)]
     return state
 
@@ -127,19 +129,11 @@ def remember(
     """Writes what the operator remembers, and merges what has become many."""
     settings, operator = orders.settings, subquery.operator
     name = _namer(orders, subquery.name, site)
-    scattering = [
-        one
-        for one in orders.scattering.get(subquery.exchange, ())
-        if intersect(state.owned, [(one.slot, one.slot + 1)])
-    ]
-    for one in scattering:
-        for table in operator.tables:
-            if table.input is not None:
-                state.scatter(table, one)
+    settled = _settle_anew(orders, subquery, state)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
-    if scattering or orders.settling:
-        return  # what was scattered must not be merged as it was; at the end it does not pay any more
+    if settled or orders.settling:
+        return  # what went elsewhere must not be merged as it was; at the end it does not pay any more
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = compact(
         state, operator.tables, moment.after, operator.span, settings.compaction_fan, budget, name,
@@ -147,6 +141,39 @@ def remember(
     )  # fmt: skip
     done.segments += merged
     done.masked += masked_as_plain(masked)
+
+
+def _settle_anew(orders: Orders, subquery: Subquery, state: SiteState) -> bool:
+    """Takes state to cells of hot keys and back, or to those of another grid; whether there was any."""
+    # Scattered slots have nothing between inputs and results, nor have those that are about to be
+    tables = [table for table in subquery.operator.tables if table.scatters]
+    settled = False
+    for one in orders.resettling.scattering.get(subquery.exchange, ()):
+        if intersect(state.owned, [(one.slot, one.slot + 1)]):
+            settled = True
+            for table in tables:
+                scatter_state(state, table, one)
+    for one in orders.resettling.gathering.get(subquery.exchange, ()):
+        if intersect(state.owned, [one.cells]):
+            settled = True
+            for table in tables:
+                gather_state(state, table, one)
+    new = orders.resettling.grids.get(subquery.exchange)
+    if new is not None:
+        settled = True
+        for table in tables:
+            regrid_state(state, table, orders.grids[subquery.exchange], new.grid)
+    return settled
+
+
+def _copies(orders: Orders, subquery: Subquery) -> dict[int, Ranges]:
+    """For each input the cells in which its rows are only met."""
+    scattered = orders.scattered.get(subquery.exchange, ())
+    found = {
+        input: sorted(cells for one in scattered for cells in one.copies(input))
+        for input in range(subquery.inputs)
+    }
+    return {input: cells for input, cells in found.items() if cells}
 
 
 def _namer(orders: Orders, subquery: str, site: int) -> Callable[[str], str]:

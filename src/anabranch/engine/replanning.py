@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,7 @@ def count_sample(
     before: int | None, done: SubqueryReport,
 ) -> None:  # fmt: skip
     """Adds what a sample of these rows shows to the report of a site."""
+    began = time.perf_counter()
     join = subquery.operator
     assert isinstance(join, SymmetricJoin)
     arrived = [None if frame is None else frame.wide() for frame in frames]
@@ -38,6 +40,7 @@ def count_sample(
         known = done.sampled.get(int(starts[partition]))
         whole = counted if known is None else counted + np.asarray(known)
         done.sampled[int(starts[partition])] = whole.tolist()
+    done.sampling += time.perf_counter() - began
 
 
 def counted_samples(orders: Orders, report: EpochReport) -> dict[str, dict[int, Counted]]:
@@ -63,5 +66,6 @@ def work_of(orders: Orders, report: EpochReport) -> dict[str, JoinWork]:
                 sum(part.compared for part in done),
                 sum(part.rows_out for part in done),
                 sum(part.seconds for part in done),
+                sum(part.sampling for part in done),
             )
     return found

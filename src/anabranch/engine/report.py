@@ -56,6 +56,8 @@ class SplitReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0
@@ -73,6 +75,8 @@ class SubqueryReport(msgspec.Struct):
     rows_received: int = 0
     """Rows that came through an exchange: sub-aggregates, where senders make them."""
     bytes_received: int = 0
+    inputs: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Rows and bytes that came to each input."""
     rows_out: int = 0
     groups: int = 0
     compared: int = 0
@@ -84,6 +88,8 @@ class SubqueryReport(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     sampled: dict[int, list[float]] = msgspec.field(default_factory=dict)
     """What a join would do in other shapes, by partition, if that was to be counted."""
+    sampling: float = 0.0
+    """The seconds that this took."""
 
 
 class SiteReport(msgspec.Struct):
@@ -103,6 +109,8 @@ class SiteReport(msgspec.Struct):
     """Rows that were held back."""
     condensed: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """Rows of hot slots before and after sub-aggregation, by exchange."""
+    copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
+    """Rows that were sent more than once to cells of hot keys, by subquery and input."""
     started: float = 0.0
     """The time of day at which it began."""
     seconds: float = 0.0

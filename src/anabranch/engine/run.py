@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
@@ -192,6 +193,11 @@ class Run(Controls):
     def explain_svg(self) -> str:
         """The same as a drawing: the text of an SVG file."""
         return draw_svg(self.explanation())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is doing, and the plan with what it has measured so far."""
+        drawing = self.explain_svg() if self._explainer is not None else ""
+        return f"<p><b>{escape(self.name)}</b>: {escape(self._loop.message)}</p>{drawing}"
 
     def results(self, query: str) -> pl.DataFrame:
         """What a memory sink has received so far."""

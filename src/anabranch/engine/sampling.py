@@ -8,7 +8,7 @@ import numpy as np
 
 from anabranch.adapt.collector import Sample, Traffic
 from anabranch.adapt.policies.combine import Intake
-from anabranch.control.observed import Observed
+from anabranch.control.observed import InputRates, Observed
 from anabranch.engine.counting import made, together
 from anabranch.engine.orders import Orders
 from anabranch.engine.replanning import counted_samples, work_of
@@ -37,6 +37,11 @@ def observed(orders: Orders, report: EpochReport) -> Observed:
     return Observed(
         orders.epoch, orders.sites, report.seconds, orders.maps, samples, condensed, memory,
         {one.name: _intake(orders, report, one) for one in orders.plan.subqueries.values() if one.combines},
+        inputs={
+            name: _inputs(report, one.members[0])
+            for name, one in orders.plan.exchanges.items()
+            if len(one.members) == 1 and one.members[0].inputs > 1
+        },
         joins=work_of(orders, report), sampled=counted_samples(orders, report),
     )  # fmt: skip
 
@@ -65,6 +70,22 @@ def _intake(orders: Orders, report: EpochReport, subquery: Subquery) -> Intake:
         before,
         after,
     )
+
+
+def _inputs(report: EpochReport, subquery: Subquery) -> InputRates:
+    """What came to each input of a subquery, without copies for cells of hot keys."""
+    done = report.of_subquery(subquery.name)
+    totals = np.zeros((subquery.inputs, 2))
+    for part in done:
+        totals += np.asarray(part.inputs, dtype=float).reshape(-1, 2) if part.inputs else 0.0
+    received = totals[:, 0].copy()
+    for sender in report.parts():
+        for input, copies in sender.copied.get(subquery.name, {}).items():
+            totals[input, 0] -= copies
+    # Each row counted once, and so its bytes
+    totals[:, 1] *= totals[:, 0] / np.maximum(received, 1)
+    rows, size = np.maximum(totals, 0).T.tolist()
+    return InputRates(tuple(rows), tuple(size), float(sum(part.compared for part in done)))
 
 
 def _sample(orders: Orders, report: EpochReport, number: int) -> Sample | None:

@@ -84,7 +84,8 @@ def run_site(
                 inlets = [(subquery.name, number) for number in range(subquery.inputs)]
                 received = [frames.pop(inlet, []) for inlet in inlets]
                 done = report.subqueries[subquery.name] = SubqueryReport()
-                done.bytes_received = sum(sizes.get(inlet, 0) for inlet in inlets)
+                done.inputs = [(0, sizes.get(inlet, 0)) for inlet in inlets]
+                done.bytes_received = sum(size for _, size in done.inputs)
                 with explained(f"Subquery '{subquery.name}'"):
                     done.bytes_received += copies.take(subquery, received)
                 done.rows_received = sum(f.rows.height for part in received for f in part)
@@ -96,6 +97,7 @@ def run_site(
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed
             report.held, report.made = outbox.held, made.of(site)
+            report.copied = outbox.copied
         except AnabranchError as error:
             fault = report.fault = Fault(type(error).__name__, str(error))
             outbox = Outbox(orders)
@@ -158,14 +160,16 @@ def _advance(
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
     frames = [_gathered(subquery, part) for part in received]
-    done.rows_in = sum(frame.rows.height for frame in frames if frame is not None)
+    rows_in = [0 if frame is None else frame.rows.height for frame in frames]
+    done.rows_in = sum(rows_in)
+    done.inputs = [(rows, size) for rows, (_, size) in zip(rows_in, done.inputs, strict=True)]
     flows = list(_flowing(orders, subquery.exchange, site, reach[subquery.exchange].watermark))
     for number, flow in enumerate(flows):
         own = frames if len(flows) == 1 else [_cut(frame, flow.slots) for frame in frames]
         moment = Moment(subquery.watermark(flow.before), subquery.watermark(flow.after))
         still = moment.before == moment.after and not any(own) and not flow.cuts
         changing = orders.turns.get(subquery.name, NO_TURN).changing
-        if still and not changing and subquery.exchange not in orders.scattering:
+        if still and not changing and subquery.exchange not in orders.resettling:
             continue  # neither rows nor time have come
         part_name = f"site-{site:04d}-{number}"
         results = SentResults(orders, subquery, part_name, report, outbox, made, laps)

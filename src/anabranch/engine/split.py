@@ -43,6 +43,7 @@ def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
         _read(orders, task, report, outbox, laps)
         outbox.combine()
         report.combined, report.condensed = outbox.combined, outbox.condensed
+        report.copied = outbox.copied
         report.held = outbox.held
     except AnabranchError as error:
         report.fault = Fault(type(error).__name__, str(error))
@@ -56,7 +57,7 @@ def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
     laps.ended("pack")
     report.steps = laps.seconds
     # All sites need to know what was read; the first one passes the rest on to the driver
-    brief = msgspec.structs.replace(report, held=[], condensed={})
+    brief = msgspec.structs.replace(report, held=[], condensed={}, copied={})
     words = [
         Word([brief if site else report], [], None, task, outbox.sent(site), report.fault)
         for site in range(sites)
@@ -109,7 +110,7 @@ def _take(
     reading = piece.read(plan.columns, salvage=rules.bad == "dead-letter")
     for bad in reading.bad:
         if rules.bad == "stop":
-            raise _refusal(bad.reason)
+            raise _refusal(bad.reason, piece)
         seen.bad.append(bad.reason)
         if bad.lines:
             seen.bad_rows += bad.rows
@@ -197,9 +198,9 @@ def _put_aside(
 ) -> pl.DataFrame:  # fmt: skip
     """The rows without bad ones, which are counted and kept, if the stream is to go on without them."""
     count = int(bad.sum())
-    reason = f"Stream '{plan.name}', file '{piece.label}': {count} row(s) {why}"
+    reason = f"Stream '{plan.name}', {piece.label}: {count} row(s) {why}"
     if orders.streams[plan.name].bad == "stop":
-        raise _refusal(reason)
+        raise _refusal(reason, piece)
     seen.bad.append(reason)
     seen.bad_rows += count
     _letters(orders, plan.name).keep_rows("bad", rows.filter(bad), f"{piece.ordinal}-{part}")
@@ -214,14 +215,16 @@ def _letters(orders: Orders, stream: str) -> Letters:
     )  # fmt: skip
 
 
-def _refusal(reason: str) -> SourceError:
+def _refusal(reason: str, piece: Piece) -> SourceError:
     # Arrow's words for a text that does not fit the type of its column
     told = "conversion error" in reason
     typed = (
         " If the file is right and the type, told from the first files, is not: give all columns their types "
         "(schema= or the list of columns in SQL), with a new checkpoint."
     )
+    remedy = getattr(piece, "remedy", "Mend the input and start again")
     return SourceError(
-        f"{reason.rstrip('.')}. Nothing of this epoch is counted. Mend or remove the file and start "
-        f"again, or set on_bad='dead-letter' to go on without what cannot be read.{typed if told else ''}"
+        f"{reason.rstrip('.')}. Nothing of this epoch is counted. {remedy}, or set on_bad='dead-letter' to "
+        "go "
+        f"on without what cannot be read.{typed if told else ''}"
     )

@@ -32,7 +32,7 @@ from anabranch.operators.base import (
 from anabranch.operators.due import due_times, span_of
 from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import Meeting, Side
-from anabranch.operators.met import MET, JoinInput, MetRecord, without
+from anabranch.operators.met import MET, JoinInput, MetRecord, at_home, without
 from anabranch.operators.owed import owed_by
 from anabranch.operators.partials import TIME
 from anabranch.operators.runs import CHUNK
@@ -110,7 +110,7 @@ class SymmetricJoin(RowByRow):
             rows = None if frame is None else sort_by_locator(frame.wide(), TIME)
             if rows is not None and inlet.number in self.preserved:
                 keyless = pl.any_horizontal(pl.col(key.name).is_null() for key in inlet.keys)
-                yield from self._alone(inlet, rows.filter(keyless))
+                yield from self._alone(inlet, at_home(rows.filter(keyless), inlet, state))
                 rows = rows.filter(~keyless).with_columns(pl.lit(False).alias(MET))
             arrived.append(rows if rows is not None and rows.height else None)
         if state.shape:
@@ -121,7 +121,7 @@ class SymmetricJoin(RowByRow):
         meeting = meet(self.sides(arrived), state, moment.before, self.node.bounds)
         record = MetRecord(arrived, meeting, state, moment.before)
         if meeting is not None:
-            yield from self._combinations(meeting, record)
+            yield from self._combinations(meeting, record, state)
             state.compared += meeting.pairs
             state.warnings += meeting.warnings()
         if self.node.kind == "semi":
@@ -172,7 +172,9 @@ class SymmetricJoin(RowByRow):
             if len(held[0]):
                 yield self._shown(meeting, held)
 
-    def _combinations(self, meeting: Meeting, record: MetRecord) -> Iterator[pl.DataFrame]:
+    def _combinations(
+        self, meeting: Meeting, record: MetRecord, state: SiteState
+    ) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
         if self.node.kind in FILTERING:
             check = None if self.condition is None else functools.partial(self._held, meeting)
@@ -183,7 +185,7 @@ class SymmetricJoin(RowByRow):
             if self.preserved:
                 record.note(held)
             if len(held[0]):
-                yield self._shown(meeting, held)
+                yield at_home(self._shown(meeting, held), self.inlets[0], state)
 
     def _shown(self, meeting: Meeting, chosen: list[np.ndarray]) -> pl.DataFrame:
         """The combinations as results."""
@@ -222,10 +224,12 @@ class SymmetricJoin(RowByRow):
         """The rows that nothing can meet any more, and nothing has."""
         met = [*state.due(inlet.met, before, upto), record.first_met(inlet)]
         for rows in gathered(state.due(inlet.table, before, upto), CHUNK):
-            yield from self._alone(inlet, without(rows.filter(~pl.col(MET)), met, inlet))
+            unmet = without(rows.filter(~pl.col(MET)), met, inlet)
+            yield from self._alone(inlet, at_home(unmet, inlet, state))
         fresh = record.fresh(inlet.number)
         if fresh is not None:
-            yield from self._alone(inlet, fresh.filter(~pl.col(MET) & (pl.col(DUE) <= upto)))
+            unmet = fresh.filter(~pl.col(MET) & (pl.col(DUE) <= upto))
+            yield from self._alone(inlet, at_home(unmet, inlet, state))
 
     def _alone(self, inlet: JoinInput, rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         """Rows of one input as results, with NULL in place of the others."""
@@ -272,7 +276,12 @@ class SymmetricJoin(RowByRow):
             )
             if preserved or (self.node.kind == "semi" and inlet.number == 0):
                 sources = tuple(other.table for other in self.inlets)
-                kinds.append(StateTable(inlet.met, inlet.identity, by_time, derived_from=sources))
+                kinds.append(
+                    StateTable(
+                        inlet.met, inlet.identity, by_time, derived_from=sources,
+                        told_by_values=True,
+                    )
+                )  # fmt: skip
         return (*kinds, *(intermediates(self, by_time) if self.shapes else ()))
 
 

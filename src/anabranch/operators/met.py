@@ -16,6 +16,8 @@ import polars as pl
 from anabranch.language.expression import Named
 from anabranch.operators.meeting import Meeting
 from anabranch.operators.partials import TIME
+from anabranch.routing.locator import slot_of_locator
+from anabranch.routing.reach import within
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR
 from anabranch.state.stretch import around
@@ -100,6 +102,14 @@ class MetRecord:
             return rows
         asked = around(TIME, rows[LOCATOR].to_numpy(), rows[TIME].to_numpy(), 0, 0)
         return without(rows, self.state.probe(inlet.met, asked, self.after), inlet)
+
+
+def at_home(rows: pl.DataFrame, inlet: JoinInput, state: SiteState) -> pl.DataFrame:
+    """The rows that are more than copies: of a scattered slot both inputs may be in many cells."""
+    copies = state.copies.get(inlet.number)
+    if not copies:
+        return rows
+    return rows.filter(pl.Series(~within(slot_of_locator(rows[LOCATOR].to_numpy()), copies)))
 
 
 def without(rows: pl.DataFrame, known: list[pl.DataFrame], inlet: JoinInput) -> pl.DataFrame:

@@ -25,11 +25,11 @@ from anabranch.state.stretch import Stretches
 if TYPE_CHECKING:
     from anabranch.operators.join import SymmetricJoin
 
-KEYS = 512
+KEYS = 256
 """Keys that are looked at, of all partitions of a site together."""
-ROWS = 8
+ROWS = 4
 """Rows of a key in one input that are looked at, of the remembered and of the new ones."""
-MOST = 500_000
+MOST = 50_000
 """Combinations of all inputs that a sample may have; with more, fewer keys are looked at."""
 Split = tuple[Inputs, ...]
 Frames = dict[Inputs, pl.DataFrame | None]

@@ -186,8 +186,17 @@ class PartitionMap:
             starts=tuple(self.starts[n] for n in keep),
         )
 
-    def with_cells(self, sites: Sequence[int]) -> PartitionMap:
-        """With a cell on each of these sites, after all other slots."""
+    def with_cells(self, sites: Sequence[int], first: int | None = None) -> PartitionMap:
+        """With a cell on each of these sites, after all other slots, or from one of the cells on.
+
+        >>> even_map(2, 2).with_cells([0, 1, 0]).with_cells([1, 1], first=3).sites
+        (0, 1, 0, 1, 1)
+        """
+        if first is not None and first < self.slots:
+            known = self
+            for cell in range(first, min(first + len(sites) + 1, self.slots)):
+                known = known.split(cell)
+            return known.moved(dict(enumerate(sites, first)))
         more = tuple(range(self.slots, self.slots + len(sites)))
         return PartitionMap(
             (*self.sites, *sites), (*self.starts, *more), self.slots + len(sites),

@@ -17,7 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.amount import several
-from anabranch.errors import RunError, StateError
+from anabranch.errors import AnabranchError, RunError, StateError
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.staging import RESULTS, Staging
 from anabranch.state.checksum import Damaged, without_checksum
@@ -69,8 +69,11 @@ class DriverWriter:
     def _prefix(self, epoch: int, attempt: str) -> str:
         return f"{RESULTS}/{self.context.query}/{epoch:012d}-{attempt}-"
 
+    def _names(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> list[str]:
+        return sorted(f"{self._prefix(epoch, attempt)}{part.name}" for part in parts)
+
     def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
-        names = sorted(f"{self._prefix(epoch, attempt)}{part.name}" for part in parts)
+        names = self._names(parts, epoch, attempt)
         rows = pl.concat([self._read(name, epoch) for name in names])
         try:
             self.sink.deliver(rows, epoch)
@@ -80,7 +83,7 @@ class DriverWriter:
                 again = "without a checkpoint it will not be handed over again"
             raise RunError(
                 f"{self.sink.receiver} of query '{self.context.query}' failed in epoch {epoch}: "
-                f"{error!r:.500}. The epoch is committed: {again}."
+                f"{_told(error)}. The epoch is committed: {again}."
             ) from error
         self._spent.extend(names)
 
@@ -118,6 +121,10 @@ class DriverWriter:
                 f"Results that wait to be handed over, '{self._place}/{name}', cannot be read: {error}. "
                 "Restore the file from a copy, or start with a new checkpoint folder."
             ) from error
+
+
+def _told(error: Exception) -> str:
+    return str(error).rstrip(".") if isinstance(error, AnabranchError) else f"{error!r:.500}"
 
 
 @dataclass

@@ -10,16 +10,19 @@ to one run (`claim.py`).
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
 from anabranch.errors import RunError, SettingsError, StateError, shorten
+from anabranch.language.window import duration
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.claim import Claim, claim
 from anabranch.sinks.staging import (
@@ -32,6 +35,9 @@ from anabranch.sinks.staging import (
 )
 from anabranch.state.manifest import ResultPart
 
+BETWEEN_LOOKS = 16
+"""Epochs from one look for old results to the next: a look lists the folder."""
+
 
 @dataclass(frozen=True)
 class FileSink:
@@ -39,6 +45,8 @@ class FileSink:
 
     folder: Path
     format: str = "parquet"
+    retain: str | None = None
+    """A length of time: epochs that have been visible for longer are taken away, but for the newest."""
 
     def __post_init__(self) -> None:
         # Whatever a user may give
@@ -49,6 +57,8 @@ class FileSink:
             raise SettingsError(
                 f"There is no result format {format!r:.100}. Existing: {', '.join(SUFFIX)}."
             )
+        if self.retain is not None:
+            duration(self.retain, True, "retain")
 
     def open(self, context: WriteContext) -> FileWriter:
         what = f"The sink of '{context.query}'"
@@ -64,7 +74,8 @@ class FileSink:
             context.private,
             context.temporary,
         )
-        return FileWriter(held, context.query, self.format, context.fsync, context.private)
+        kept = None if self.retain is None else duration(self.retain, True, "retain") / 1e6
+        return FileWriter(held, context.query, self.format, context.fsync, context.private, kept)
 
     def _refuse_types(self, what: str, schema: pl.Schema) -> None:
         if self.format not in ("csv", "json"):
@@ -89,6 +100,9 @@ class FileWriter:
     format: str
     fsync: bool
     private: bool
+    kept_seconds: float | None = None
+    """How long epochs stay; None: for ever."""
+    _clears: Iterator[int] = field(default_factory=itertools.count)
 
     @property
     def repeats(self) -> bool:
@@ -141,7 +155,22 @@ class FileWriter:
                 )
 
     def clear(self) -> None:
-        """Nothing is left of an epoch once it was renamed."""
+        """Nothing is left of an epoch once it was renamed; now and then, old ones are taken away."""
+        if self.kept_seconds is None or next(self._clears) % BETWEEN_LOOKS:
+            return
+        epochs = sorted(self.held.folder.glob("epoch=*"))
+        oldest = time.time() - self.kept_seconds
+        # The newest is what a start after a crash may ask for
+        for path in epochs[:-1]:
+            try:
+                if path.stat().st_mtime >= oldest:
+                    continue
+                # Gone at once for whoever lists the folder; if this stops here the next start goes on
+                gone = path.with_name(f"_{path.name}-gone")
+                os.replace(path, gone)
+            except FileNotFoundError:
+                continue
+            shutil.rmtree(gone, ignore_errors=True)
 
     def discard(self, epoch: int, attempt: str) -> None:
         shutil.rmtree(self.held.folder / hidden_epoch(epoch, attempt), ignore_errors=True)

@@ -11,6 +11,7 @@ from anabranch.errors import PlanningError, SettingsError
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink, require_folder
+from anabranch.sinks.kafka.sink import kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
 
 
@@ -33,16 +34,20 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
         return table_sink(f"The sink of '{query}'", format, sink["path"], options)
-    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format"}:
+    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format", "retain"}:
         require_folder(f"The sink of '{query}'", sink["path"])
-        return FileSink(Path(sink["path"]).absolute(), sink.get("format", "parquet"))
+        folder, format = Path(sink["path"]).absolute(), sink.get("format", "parquet")
+        return FileSink(folder, format, sink.get("retain"))
+    if isinstance(sink, dict) and "kafka" in sink:
+        return kafka_sink(f"The sink of '{query}'", sink)
     if hasattr(sink, "open") and hasattr(sink, "describe"):
         return sink  # type: ignore[no-any-return]
     if callable(sink):
         return ForeachSink(sink)
     raise SettingsError(
         f"The sink of '{query}' is a {type(sink).__name__}; expected a folder, "
-        "{'path': folder, 'format': 'csv'}, 'console', 'memory', a function of "
+        "{'path': folder, 'format': 'csv'}, {'kafka': servers, 'topic': name}, 'console', 'memory', a "
+        "function of "
         "(arrow_table, epoch) or a sink of anabranch.sinks."
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from pathlib import Path
 
 import polars as pl
@@ -13,22 +14,29 @@ FIRST, LAST = dt.date(1, 1, 1), dt.date(9999, 12, 31)
 
 def write_csv(rows: pl.DataFrame, path: Path) -> None:
     """Rows as CSV; ValueError for what text cannot hold."""
-    _as_text(rows).write_csv(path)
+    as_text(rows).write_csv(path)
 
 
-def write_json(rows: pl.DataFrame, path: Path) -> None:
+def json_lines(rows: pl.DataFrame) -> list[bytes]:
+    """Rows as JSON objects, each by itself; ValueError for what text cannot hold."""
+    text = io.BytesIO()
+    write_json(rows, text)
+    # Line breaks within values are escaped in JSON
+    return text.getvalue().split(b"\n")[:-1]
+
+
+def write_json(rows: pl.DataFrame, target: Path | io.BytesIO) -> None:
     """Rows as JSON lines; ValueError for what text cannot hold."""
-    rows = _as_text(rows)
+    rows = as_text(rows)
     floats = [name for name, kind in rows.schema.items() if kind.is_float()]
     strange = rows.select(pl.col(floats).is_finite().not_().any()).row(0) if floats else ()
     odd = [name for name, some in zip(floats, strange, strict=True) if some]
     if not odd:
-        rows.write_ndjson(path)
+        rows.write_ndjson(target)
         return
     # JSON proper has no word for them, and a NULL in their place would be a lie
     lines = rows.select(pl.concat_str(pl.lit("{"), _members(rows, odd), pl.lit("}")))
-    with open(path, "w", encoding="utf-8") as file:
-        lines.write_csv(file, include_header=False, quote_style="never")
+    lines.write_csv(target, include_header=False, quote_style="never")
 
 
 def _members(rows: pl.DataFrame, odd: list[str]) -> pl.Expr:
@@ -54,7 +62,7 @@ def _members(rows: pl.DataFrame, odd: list[str]) -> pl.Expr:
     return pl.concat_str(members, separator=",")
 
 
-def _as_text(rows: pl.DataFrame) -> pl.DataFrame:
+def as_text(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with texts in the place of values that a writer has no, or other, texts for."""
     changed = []
     for name, kind in rows.schema.items():

@@ -20,15 +20,16 @@ from anabranch.state.place import Place
 
 @dataclass(frozen=True)
 class Bad:
-    """Input that does not fit: a whole file, or lines of one."""
+    """Input that does not fit: a whole file, lines of one, or messages of a topic."""
 
     stream: str
     file: str
+    """The file, or what the letters about messages are to be called."""
     reason: str
     lines: tuple[str, ...] = ()
-    """The bad lines with their reasons, as JSON; not more than a file may keep."""
+    """The bad lines or messages with their reasons, as JSON; not more than a file may keep."""
     rows: int = 0
-    """How many lines are bad; none if it is the whole file."""
+    """How many of them are bad; none if it is the whole file."""
     part: str = ""
     """Which part of the file, if the others were read by themselves."""
 
@@ -43,7 +44,10 @@ class Reading:
 
 
 class Piece(Protocol):
-    """A part of a stream that a split task reads by itself."""
+    """A part of a stream that a split task reads by itself.
+
+    It may have a `remedy`: what to do about bad input, for people.
+    """
 
     @property
     def ordinal(self) -> int:
@@ -55,7 +59,7 @@ class Piece(Protocol):
 
     @property
     def label(self) -> str:
-        """What to call it in messages, e.g. the path of a file."""
+        """What to call it in messages, e.g. a file with its path."""
 
     @property
     def lane(self) -> str | None:

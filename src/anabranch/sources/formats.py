@@ -87,7 +87,7 @@ def _read(
             table = _read_parquet(path, where, schema, columns, row_groups, form)
         else:
             table = _READERS[format](path, where, schema, columns, form)
-        return Reading(_conform(table, schema, columns))
+        return Reading(conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
     except FAULTS as error:
@@ -95,7 +95,7 @@ def _read(
     if salvage and format in _SALVAGE:
         try:
             table, lines = _SALVAGE[format](path, where, schema, columns, form)
-            return Reading(_conform(table, schema, columns), bad_lines(stream, path, where, lines))
+            return Reading(conform(table, schema, columns), bad_lines(stream, path, where, lines))
         except FAULTS:
             pass  # not a matter of single lines: the file goes as a whole
     return Reading(None, [Bad(stream, path, fault)])
@@ -119,7 +119,7 @@ def infer_schema(path: str, format: str, form: FileForm = USUAL) -> pl.Schema:
     """The schema of a file, for streams that were registered without one."""
     try:
         _version(path, f"The schema of '{shown(path)}' cannot be read")
-        types = _polars_schema(_arrow_schema(path, format, form))
+        types = polars_schema(_arrow_schema(path, format, form))
         return pl.Schema({form.here(name): kind for name, kind in types.items()})
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SourceError(
@@ -146,7 +146,7 @@ def _arrow_schema(path: str, format: str, form: FileForm) -> pa.Schema:
         return _open_arrow(source).schema
 
 
-def _polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
+def polars_schema(schema: pa.Schema) -> dict[str, pl.DataType]:
     return {field.name: _polars_type(field) for field in schema}
 
 
@@ -173,7 +173,7 @@ def _read_parquet(
     row_groups: Sequence[int] | None, form: FileForm,
 ) -> pa.Table:  # fmt: skip
     with open_bytes(path) as source, pq.ParquetFile(source) as file:
-        present = _present(file.schema_arrow, where, schema, columns, form)
+        present = present_columns(file.schema_arrow, where, schema, columns, form)
         groups = range(file.num_row_groups) if row_groups is None else row_groups
         return file.read_row_groups(list(groups), columns=present, use_threads=False)
 
@@ -183,7 +183,7 @@ def _read_arrow(
 ) -> pa.Table:
     with open_bytes(path) as source:
         found = _open_arrow(source).schema
-        present = _present(found, where, schema, columns, form)
+        present = present_columns(found, where, schema, columns, form)
         wanted = sorted(found.get_field_index(name) for name in present)
         reader = _open_arrow(source, pa.ipc.IpcReadOptions(included_fields=wanted))
         return reader.read_all().select(present)
@@ -194,7 +194,7 @@ def _read_orc(
 ) -> pa.Table:
     with open_bytes(path) as source:
         file = pa.orc.ORCFile(source)
-        return file.read(_present(file.schema, where, schema, columns, form))
+        return file.read(present_columns(file.schema, where, schema, columns, form))
 
 
 def _read_avro(
@@ -202,7 +202,7 @@ def _read_avro(
 ) -> pa.Table:
     with open_bytes(path) as source:
         rows = pl.read_avro(io.BytesIO(source.read())).to_arrow()
-    return rows.select(_present(rows.schema, where, schema, columns, form))
+    return rows.select(present_columns(rows.schema, where, schema, columns, form))
 
 
 _READERS: dict[str, Callable[..., pa.Table]] = {
@@ -230,13 +230,13 @@ def _open_csv(text: Text, source: pa.NativeFile, form: FileForm) -> pa.csv.CSVSt
     return pa.csv.open_csv(source, names, csv_rows(len(header), form), csv_values(form))
 
 
-def _present(
+def present_columns(
     found: pa.Schema, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm
 ) -> list[str]:
     """Those of the columns that the file has, in a type that fits without loss."""
     require_names(found.names, where, {name: schema[name] for name in columns}, form)
     present = [name for name in columns if name in found.names]
-    types = _polars_schema(pa.schema([found.field(name) for name in present]))
+    types = polars_schema(pa.schema([found.field(name) for name in present]))
     for name in present:
         wanted = schema[name]
         if not _fits_into(types[name], wanted):
@@ -267,7 +267,7 @@ def _bits(kind: pl.DataType) -> int:
     return int("".join(part for part in str(kind) if part.isdigit()))
 
 
-def _conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
+def conform(table: pa.Table, schema: pl.Schema, columns: Sequence[str]) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
     for column in frame:

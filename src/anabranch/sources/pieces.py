@@ -44,7 +44,11 @@ class FilePiece:
 
     @property
     def label(self) -> str:
-        return shown(self.path)
+        return f"file '{shown(self.path)}'"
+
+    @property
+    def remedy(self) -> str:
+        return "Mend or remove the file and start again"
 
     def read(self, columns: Sequence[str], salvage: bool) -> Reading:
         if self.checksum is not None:

@@ -72,7 +72,7 @@ def salvage_csv(
         return parse_csv(target.getvalue(), schema, present, header, form.plain_rows)
 
     swallowing = cut_off and last not in bad
-    good, misfits = _sift(parse, raw.num_rows - swallowing)
+    good, misfits = sift(parse, raw.num_rows - swallowing)
     if swallowing:
         misfits.append((raw.num_rows - 1, OPEN_QUOTE))
     numbers = [n for n in range(first, last + 1) if n not in bad]
@@ -99,7 +99,7 @@ def salvage_json(
     def parse(start: int, end: int) -> pa.Table:
         return parse_json(pa.py_buffer(b"".join(texts[start:end])), schema, columns, form)
 
-    good, misfits = _sift(parse, len(texts))
+    good, misfits = sift(parse, len(texts))
     bad = {
         numbers[at]: (reason, texts[at].decode("utf-8", "replace").rstrip("\r\n"))
         for at, reason in misfits
@@ -107,7 +107,7 @@ def salvage_json(
     return pa.concat_tables([empty_table(schema, columns), *good]), bad
 
 
-def _sift(
+def sift(
     parse: Callable[[int, int], pa.Table], count: int
 ) -> tuple[list[pa.Table], list[tuple[int, str]]]:
     """What `parse(start, end)` makes of rows 0 … count, and the rows it refuses, with the reason.

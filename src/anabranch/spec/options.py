@@ -13,6 +13,7 @@ from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.files import FileSink
+from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.staging import SUFFIX
 from anabranch.sinks.tables.make import TABLES, table_sink
 from anabranch.spec.place import FilePlace, PartPlace
@@ -42,9 +43,15 @@ GENERATOR: Kinds = {
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
     "disorder": (int,),
 }  # fmt: skip
+KAFKA: Kinds = {
+    "kafka": (str,), "topic": (str,), "format": (str,), "schema": (dict,), "start": (str, dict),
+    "on_gap": (str,), "message_columns": (list, dict, str), "kafka_options": (dict, str),
+    "kafka_timeout": (float,), "value_schema": (str,), "registry": (str,), "registry_login": (str,),
+}  # fmt: skip
 CHANGES: Kinds = {"on_change": (str,)}
 ORIGINS: Mapping[str, Kinds] = {
     "generator": GENERATOR,
+    "kafka": KAFKA,
     "delta": {"delta": (str,), **CHANGES},
     "iceberg": {
         "iceberg": (str,), "catalog": (str,), "uri": (str,), "warehouse": (str,), **CHANGES,
@@ -53,6 +60,10 @@ ORIGINS: Mapping[str, Kinds] = {
 }  # fmt: skip
 """Where a stream may come from, and the options that go with it."""
 SINK = ("path", "format", *sorted({name for kind in TABLES.values() for name in kind.options}))
+KAFKA_SINK: Kinds = {
+    "kafka": (str,), "topic": (str,), "format": (str,), "key": (list, str), "delivery": (str,),
+    "kafka_options": (dict, str), "kafka_timeout": (float,), "epochs_topic": (str,),
+}  # fmt: skip
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
     "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
@@ -82,7 +93,7 @@ def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str
         raise place.error("'ordered' is missing: the column that grows with time.")
     if origin_of(options) not in options:
         raise place.error(
-            "'path' (files), 'delta', 'iceberg' or 'generator' is missing: where the rows come from."
+            "'path' (files), 'kafka', 'delta', 'iceberg' or 'generator' is missing: where the rows come from."
         )
     if "partitioned_by" in options:
         given = options["partitioned_by"]
@@ -109,7 +120,7 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
     if format and kind is None and ending not in SUFFIX:
         known = (*SUFFIX, *TABLES)
         raise format.error(f"there is no result format '{ending}'.{suggest(ending, known)}")
-    kinds = kind.options if kind else {}
+    kinds: Kinds = kind.options if kind else {"retain": (str,)}
     given = {key: part for key, part in parts.items() if key not in ("path", "format")}
     for key, part in given.items():
         if key not in kinds:
@@ -119,7 +130,14 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
             return table_sink("The sink", ending, place, values(given, kinds))
     if "://" in place:
         raise path.error(f"expected a folder of this machine, got '{place}'.")
-    return FileSink(Path(place).absolute(), ending)
+    with path.placed():
+        return FileSink(Path(place).absolute(), ending, **values(given, kinds))
+
+
+def topic_sink(place: FilePlace, query: str, parts: Mapping[str, PartPlace]) -> KafkaSink:
+    """A topic for results."""
+    with place.placed():
+        return kafka_sink(f"The sink of '{query}'", values(parts, KAFKA_SINK))
 
 
 def settings_of(parts: Mapping[str, PartPlace]) -> Settings:

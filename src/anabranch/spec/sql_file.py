@@ -19,12 +19,14 @@ from typing import Any
 from anabranch.errors import SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
+    KAFKA_SINK,
     RUN,
     SETTINGS,
     SINK,
     check_query,
     settings_of,
     sink_of,
+    topic_sink,
     values,
 )
 from anabranch.spec.place import read_text
@@ -124,6 +126,16 @@ class _File:
         if words.take("CONSOLE"):
             self.sinks[name] = "console"
             return words.end()
+        if words.take("KAFKA"):
+            servers = words.value("kafka")
+            given = (
+                words.options([key for key in KAFKA_SINK if key != "kafka"])
+                if words.take("WITH")
+                else {}
+            )
+            words.end()
+            self.sinks[name] = topic_sink(spot, name, {"kafka": servers, **given})
+            return None
         if words.next_is("'console'"):
             raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
         folder = words.value("TO")

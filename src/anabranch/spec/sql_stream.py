@@ -24,6 +24,7 @@ CLAUSES = {
     "schema": "the columns after the stream's name: (time BIGINT, ...)",
 }
 """Options of a stream that are clauses of the statement."""
+CALLED = {"generator": "generated stream", "kafka": "Kafka stream", "path": "stream of files"}
 
 
 def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
@@ -58,7 +59,8 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
         raise place.error("ORDERED BY is missing: the column that grows with time.")
     if origin_of(given) not in given:
         raise place.error(
-            "where do the rows come from? WITH (path = 'folder') or WITH (generator = 'packets')."
+            "where do the rows come from? WITH (path = 'folder'), WITH (kafka = 'host:9092', topic = 'name') "
+            "or WITH (generator = 'packets')."
         )
     if "generator" in given and "schema" in parts:
         raise columns.error("a generated stream has columns of its own: leave the list out.")
@@ -79,11 +81,10 @@ def _options(words: Statement) -> dict[str, Value]:
     everything = {key: None for origin in ORIGINS for key in stream_kinds([origin])}
     found = words.options([key for key in everything if key not in CLAUSES], CLAUSES)
     known = [key for key in stream_kinds(found) if key not in CLAUSES]
+    origin = origin_of(found)
     for key, part in found.items():
         if key not in known:
-            kind = {"generator": "generated stream", "path": "stream of files"}.get(
-                origin_of(found), f"stream of a {origin_of(found)} table"
-            )
+            kind = CALLED.get(origin, f"stream of a {origin} table")
             raise part.spot.error(f"a {kind} has no option '{key}'.{suggest(key, known)}")
     return found
 

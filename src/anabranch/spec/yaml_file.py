@@ -19,6 +19,7 @@ from typing import Any
 from anabranch.settings import Settings
 from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
+    KAFKA_SINK,
     RUN,
     SETTINGS,
     SINK,
@@ -27,6 +28,7 @@ from anabranch.spec.options import (
     sink_of,
     stream_kinds,
     stream_options,
+    topic_sink,
     values,
 )
 from anabranch.spec.spec import Definition, Spec, query_names
@@ -51,7 +53,7 @@ def read_yaml(path: Path) -> Spec:
     sinks: dict[str, Sink | str] = {}
     for name, entry in sections["sinks"].fields().items() if "sinks" in sections else ():
         check_query(entry, name, known)
-        sinks[name] = _sink(entry)
+        sinks[name] = _sink(name, entry)
     return Spec(
         streams={name: _stream(entry) for name, entry in streams.items()},
         queries=queries,
@@ -68,7 +70,7 @@ def _stream(entry: Entry) -> dict[str, Any]:
     return stream_options(entry, entry.fields(stream_kinds(entry.fields())))
 
 
-def _sink(entry: Entry) -> Sink | str:
+def _sink(query: str, entry: Entry) -> Sink | str:
     value = entry.value(str, dict)
     if value == "console":
         return "console"
@@ -76,6 +78,8 @@ def _sink(entry: Entry) -> Sink | str:
         raise entry.error("a memory sink is for Python programs: give a folder or 'console'.")
     if isinstance(value, str):
         return sink_of(entry, {})
+    if "kafka" in entry.fields():
+        return topic_sink(entry, query, entry.fields(KAFKA_SINK))
     parts = entry.fields(SINK)
     if "path" not in parts:
         raise entry.error("'path' is missing: the folder for the results.")

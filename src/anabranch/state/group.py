@@ -6,18 +6,16 @@ Writes are collected and become new segments at the end. Nothing that exists is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
 
-from anabranch.routing.grid import Scattered
 from anabranch.routing.ranges import intersect, ranges_of, subtract
 from anabranch.routing.reach import within
 from anabranch.routing.sorting import distinct
 from anabranch.state.place import Place
-from anabranch.state.scattering import scatter
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
@@ -33,7 +31,6 @@ from anabranch.state.segment import (
 )
 from anabranch.state.shelf import Key, Shelf
 from anabranch.state.stretch import Stretches
-from anabranch.state.table import StateTable
 
 PIECE_BYTES, LEAST_PIECE = 32 * 1024 * 1024, 256 * 1024
 """How much state is looked at at once where all of it is: by default, and with very little memory."""
@@ -83,7 +80,11 @@ class SiteState:
     since: dict[str, int] = field(default_factory=dict)
     """The first epoch in which rows came that are among the new ones of a table, if not this one."""
     cells: Ranges = field(default_factory=list)
-    """Slots that are not of this site, into which it has scattered rows of its own."""
+    """Slots that are perhaps not of this site, into which it has written rows of its own."""
+    elsewhere: Ranges | None = None
+    """The slots that all rows are written for, if slots mean something else from the next epoch on."""
+    copies: Mapping[int, Ranges] = field(default_factory=dict)
+    """Cells in which rows of an input are only met, and have no results of their own."""
     _wanted: dict[Key, Ranges] = field(default_factory=dict, init=False)
 
     def wanted(self, ref: SegmentRef) -> Ranges:
@@ -96,7 +97,8 @@ class SiteState:
             self._wanted[ref.file, ref.batch] = known
         return known
 
-    def _mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
+    def mine(self, table: str) -> list[tuple[SegmentRef, Ranges]]:
+        """The segments of a table, and the slots of each that take part."""
         pairs = ((ref, self.wanted(ref)) for ref in self.refs if ref.table == table)
         return [(ref, wanted) for ref, wanted in pairs if wanted]
 
@@ -118,7 +120,7 @@ class SiteState:
         found: list[pl.DataFrame] = []
         if after is not None and after >= upto:
             return found
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             if ref.min_due > upto or (after is not None and ref.max_due <= after):
                 continue
             whole = ref.max_due <= upto and (after is None or ref.min_due > after)
@@ -133,7 +135,7 @@ class SiteState:
     ) -> list[pl.DataFrame]:
         """The rows with one of these sorted, distinct locators, or in these stretches, due later."""
         found = []
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             if after is not None and ref.max_due <= after:
                 continue
             rows = probe_slots(self._open(ref), wanted, asked)
@@ -146,14 +148,14 @@ class SiteState:
     def of_slot(self, table: str, slot: int) -> list[pl.DataFrame]:
         """The rows of one slot, a frame for each segment, as they lie there."""
         found = []
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             cut = intersect(wanted, [(slot, slot + 1)])
             found += self.read(ref, cut) if cut else []
         return found
 
     def frames(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
         """All rows, a frame or several for each segment, with the last epoch in which rows of it came."""
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             for frame in self.read(ref, wanted):
                 yield ref.born[1], frame
 
@@ -168,6 +170,7 @@ class SiteState:
             self.newest,
             self.shape,
             opened=self.opened,
+            copies=self.copies,
         )
 
     def in_pieces(self) -> Iterator[SiteState]:
@@ -200,7 +203,7 @@ class SiteState:
 
     def blocks(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
         """The same, so many rows at a time that they are not much more than a piece."""
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             rows = max(1, self.piece_bytes * ref.rows // max(1, ref.bytes))
             for frame in self.read(ref, wanted):
                 for block in frame.iter_slices(rows):
@@ -209,7 +212,7 @@ class SiteState:
     def contains(self, table: str, locators: np.ndarray) -> np.ndarray:
         """Whether there are rows with each of these sorted locators."""
         found = np.zeros(len(locators), dtype=bool)
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             found |= found_in_slots(self._open(ref), wanted, locators)
         return found
 
@@ -220,7 +223,7 @@ class SiteState:
 
     def expire(self, table: str, upto: int) -> None:
         """Gives back segments whose rows were all due by then, where no watermark tells that."""
-        for ref, wanted in self._mine(table):
+        for ref, wanted in self.mine(table):
             if ref.max_due <= upto:
                 self.expired.append(Masked(ref.file, ref.batch, tuple(wanted)))
 
@@ -228,29 +231,13 @@ class SiteState:
         """Writes what was appended as segments, one per class of due times."""
         refs = []
         for table, frames in self.new.items():
-            live = sorted([*self.owned, *subtract(self.cells, self.owned)])
+            live = self.elsewhere
+            if live is None:
+                live = sorted([*self.owned, *subtract(self.cells, self.owned)])
             parts = [Part(0, rows, live) for frame in frames for rows in _by_class(frame, span)]
             born = self.since.get(table, self.epoch), self.epoch
             refs += write_segments(self.place, name(table), table, parts, born, fsync)
         return refs
-
-    def scatter(self, declared: StateTable, scattered: Scattered) -> None:
-        """Takes the rows of a slot to its cells, as of the next epoch."""
-        assert declared.input is not None
-        table = declared.name
-        slot = [(scattered.slot, scattered.slot + 1)]
-        found = self.of_slot(table, scattered.slot)
-        for ref, wanted in self._mine(table):
-            if intersect(wanted, slot):
-                self.expired.append(Masked(ref.file, ref.batch, tuple(slot)))
-                self.since[table] = min(ref.born[0], self.since.get(table, self.epoch))
-        fresh = self.new.pop(table, [])
-        rows = [*found, *(frame.select(found[0].columns) if found else frame for frame in fresh)]
-        if rows:
-            spread = scatter(pl.concat(rows), scattered, declared.input, 0)
-            self.append(table, declared.merge(spread))
-        cells = (scattered.first, scattered.first + sum(scattered.bands))
-        self.cells = sorted({*self.cells, cells})
 
 
 def _between(after: int | None, upto: int) -> pl.Expr:

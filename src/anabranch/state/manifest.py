@@ -20,7 +20,7 @@ from anabranch.routing.shaped import Shaped
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -32,6 +32,7 @@ VERSIONS = {
     8: "with the place of dead letters, and lanes by what has changed",
     9: "with state that is put aside",
     10: "with the shapes of joins",
+    11: "with hot keys of every kind of join in cells, and grids that change",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {

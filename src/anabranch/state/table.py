@@ -31,5 +31,12 @@ class StateTable:
     """Whether its rows may have results of their own although nothing more comes."""
     derived_from: tuple[str, ...] = ()
     """Tables of the same operator that it could be made of again."""
+    told_by_values: bool = False
+    """Whether its rows say something about all that are like them: then each cell can have all of it."""
     between: bool = False
     """Whether its rows are combinations that lie between inputs and results: they are made again at need."""
+
+    @property
+    def scatters(self) -> bool:
+        """Whether rows of a slot can be taken to cells."""
+        return self.input is not None or self.told_by_values

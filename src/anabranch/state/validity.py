@@ -87,12 +87,13 @@ def _check_exchange(expect: Says, name: str, record: ExchangeRecord, sites: int)
     for start, site in record.pins.items():
         expect(min(start, site) >= 0, f"partition {start} of {name} is pinned to site {site}")
     for one in record.scattered:
-        cells = (one.first, one.first + sum(one.bands))
+        left, right = one.sides
         expect(
-            0 <= one.slot < slots and min(one.bands, default=0) > 0,
-            f"slot {one.slot} of {slots} of {name} is scattered over bands {list(one.bands)}",
+            0 <= one.slot < slots and min(one.bands, default=0) > 0 and 0 <= left < right,
+            f"slot {one.slot} of {slots} of {name} is scattered over bands {list(one.bands)} of the inputs "
+            f"{list(one.sides)}",
         )
-        _ranges(expect, f"the cells of slot {one.slot} of {name}", [cells], slots)
+        _ranges(expect, f"the cells of slot {one.slot} of {name}", [one.cells], slots)
     expect(
         all(cells > 0 for cells in record.grid) and sum(record.grid) <= slots,
         f"the grid of {name} has bands {record.grid} in {slots} slots",

@@ -36,7 +36,10 @@ from anabranch.testing.disturbances import (
     OFTEN,
     SELDOM,
     Meddler,
+    bring_back,
+    lay_anew,
     rebalance,
+    spread_out,
 )
 from anabranch.testing.faults import Schedule, random_schedule
 from anabranch.testing.intruders import SPELLINGS, EpochStep, Rival
@@ -82,7 +85,7 @@ SMALL = (LARGE, LARGE, 50_000, 3_000, 3_000, 600, 1)
 def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> tuple[Case, Trial]:
     """The case of a seed, and how it is to be run: on a stage, or with times that are measured."""
     chooser = SeededChooser(seed)
-    # Inner joins more often than others: only they have hot keys that can be scattered
+    # Inner joins more often than others: only they go on while state is put aside
     kinds_of_join = chooser.choice([JOINS, ("inner",)])
     drawn = draw_join_case(chooser, kinds_of_join) if chooser.flag() else draw_case(chooser)
     pressed = chooser.flag(0.2)
@@ -97,6 +100,11 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     # Some kinds for each seed: with all of them, none would come often enough in a row
     by_map = chooser.flag()
     kinds = [k for k in DISTURBANCES if (by_map or k not in BY_MAP) and chooser.flag(0.45)]
+    if spread_out in kinds:
+        # Few slots are scattered at all, and those are to come back now and then
+        kinds += [spread_out, spread_out, bring_back, bring_back]
+    if bring_back in kinds:
+        kinds += [lay_anew, lay_anew]
     # Updates tell what an epoch has changed, so they must not come in another one
     updates = any(gives_updates(query.node) for query in case.queries.values())
     holding = pressed or (not updates and chooser.flag(0.5))
@@ -110,7 +118,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
         settings["skew_buffer_bytes"] = chooser.choice([2**26, 20_000, 500])
     if several:
         kinds += REPLANNING
-        settings |= {"plans": chooser.choice(PLANS), "replan_effort": chooser.choice([0.02, 1e9])}
+        settings |= {"plans": chooser.choice(PLANS), "replan_effort": chooser.choice([0.0, 1e9])}
     chance = chooser.choice([OFTEN, SELDOM])
     always = (rebalance,) if chooser.flag(0.15) else ()
     case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})

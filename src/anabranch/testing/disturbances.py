@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from anabranch.adapt.actions import Action, Condense, Scatter
+from anabranch.adapt.actions import Action, Condense
+from anabranch.adapt.cell_actions import Regrid, Scatter, Unscatter
 from anabranch.control.spilling import apart
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap
@@ -228,7 +229,7 @@ def condense(it: Meddling) -> bool:
 
 def spread_out(it: Meddling) -> bool:
     """A slot of a join is taken to have a hot key: its rows meet in cells from now on."""
-    scatterable = it.run._governor.holdings.hot.scatterable
+    scatterable = it.run._governor.holdings.scattering.candidates
     exchange = it.draw.choice([*scatterable, None])
     full = it.full_slots(exchange) if exchange else []
     hot = [slot for slot in full if slot < scatterable[exchange or ""]]
@@ -239,12 +240,31 @@ def spread_out(it: Meddling) -> bool:
     return bool(hot)
 
 
+def bring_back(it: Meddling) -> bool:
+    """A key that was taken to be hot is taken to have cooled: its rows meet in one place again."""
+    scattered = sorted(it.run._governor.holdings.scattering.scattered)
+    if scattered:
+        exchange, slot = it.draw.choice(scattered)
+        it.request([Unscatter(exchange, slot, "chaos", slot=slot)])
+    return bool(scattered)
+
+
+def lay_anew(it: Meddling) -> bool:
+    """A grid gets other cells, more of them or fewer, in bands of any length."""
+    grids = sorted({*it.run._governor.holdings.grids.current} & {*it.run.plan.exchanges})
+    if grids:
+        exchange = it.draw.choice(grids)
+        bands = tuple(it.draw.choice([1, 1, 2, 3]) for _ in range(it.draw.choice([1, 2, 3, 4])))
+        it.request([Regrid(exchange, 0, "chaos", bands=bands)])
+    return bool(grids)
+
+
 HOLDING: tuple[Disturbance, ...] = (pause, pause, resume)
 """Those after which rows wait before an exchange, so that results come in later epochs."""
 BY_MAP: tuple[Disturbance, ...] = (move_many, split, merge, scatter, release)
 """Those that give an exchange another map, with which it is out of the controller's hands; and back."""
 DISTURBANCES: tuple[Disturbance, ...] = (
-    *BY_MAP, move, pin, unpin, rebalance, resize, condense, spread_out, spread_out,
+    *BY_MAP, move, pin, unpin, rebalance, resize, condense, spread_out, bring_back,
 )  # fmt: skip
 
 

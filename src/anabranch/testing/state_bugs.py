@@ -13,7 +13,7 @@ from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import TimelineRows
 from anabranch.operators.tree import TreeJoin
-from anabranch.state.group import SiteState
+from anabranch.routing.grid import Scattered
 from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
 from anabranch.testing.bug import Bug, Wrong, nothing
@@ -61,6 +61,10 @@ def _given_twice(right: Wrong) -> Wrong:
     return again
 
 
+def _in_all_cells(right: Wrong) -> Wrong:
+    return lambda self, input: [self.cells]
+
+
 def _best_of_part_is_best(right: Wrong) -> Wrong:
     """Takes only the very first of each part of a group for the best of it."""
 
@@ -98,10 +102,16 @@ STATE_BUGS = (
         ((owed, "_of_several_generations"),), _of_any_generation),
     Bug("owed-rows-purged", "rows that are due go although they owe results",
         ((Shelf, "change"),), _spared_nothing),
+    Bug("gathered-state-left", "the state of a key that has cooled stays in its cells",
+        ((remembering, "gather_state"),), nothing(None)),
+    Bug("gathered-rows-doubled", "every cell gives back what it has of a key that has cooled",
+        ((Scattered, "homes"),), _in_all_cells),
+    Bug("grid-state-left", "the state of a grid that is laid anew does not go to its new cells",
+        ((remembering, "regrid_state"),), nothing(None)),
     Bug("intermediate-not-made-again", "a join gets another shape, and what it lacks for it is not made",
         ((TreeJoin, "all_rows"),), nothing(())),
     Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
         ((remembering, "reshape"),), _nothing_masked),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
-        ((SiteState, "scatter"),), nothing(None)),
+        ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip

@@ -5,4 +5,4 @@
 --query q
 SELECT strftime(ts, '%Q') AS s FROM log
 
---fail= the format '%Q' has '%Q', which is not known; expected % and one of A, B, F, H, I, M, S,
+--fail= the format '%Q' has '%Q', which is not known; expected % and one of

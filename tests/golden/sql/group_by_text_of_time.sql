@@ -13,7 +13,7 @@ SELECT strftime(ts, '%F %H') AS h, sum(n) AS s FROM log GROUP BY 1
 
 --plan
 -- days@1: aggregate TUMBLE(1 AS #window) by (STRFTIME(ts, '%Y-%m-%d')) from log select ts, DATE_TRUNC('day', ts) AS #window select ts, #window, sub-aggregated, level 1
--- hours@1: aggregate TUMBLE(1 AS #window) by (STRFTIME(ts, '%F %H')) from log select ts, n, DATE_TRUNC('hour', ts) AS #window select ts, n, #window, sub-aggregated, level 1
+-- hours@1: aggregate TUMBLE(1 AS #window) by (STRFTIME(ts, '%Y-%m-%d %H')) from log select ts, n, DATE_TRUNC('hour', ts) AS #window select ts, n, #window, sub-aggregated, level 1
 -- months@1: aggregate TUMBLE(1 AS #window) by (host) from log select ts, host, n, DATE_TRUNC('month', ts) AS #window select ts, host, n, #window, sub-aggregated, level 1
 -- days = days@1 select day, c
 -- hours = hours@1 select h, s

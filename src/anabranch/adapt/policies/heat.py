@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from anabranch.adapt.actions import Action, Condense, Merge, Scatter, Split
+from anabranch.adapt.actions import Action, Condense, Merge, Split
+from anabranch.adapt.cell_actions import Scatter
 from anabranch.adapt.tuning import Tuning
 from anabranch.adapt.view import View
 
@@ -21,6 +22,8 @@ COLD = 0.02
 """Two neighbours with less than this together need not be two."""
 TOO_HOT = 0.8
 """A single slot with this much of a site's fair share is scattered, if that is possible."""
+CROWDED, WARM = 1.15, 0.2
+"""Or one with this much of it, where together with what must stay on its site it comes to more than that."""
 MOST_CELLS = 16
 MOST_CUTS = 64
 """Partitions that are cut or joined in one round."""
@@ -44,8 +47,12 @@ def propose_heat(
     if alive < 2 or total <= 0:
         return
     fair = total / alive
+    # Beside what must stay on a site, cells of other hot keys say, there is room for less
+    stays = np.bincount(known.site, known.work * known.fixed, minlength=len(view.sites.alive))
+    beside = stays[known.site]
+    crowded = (beside > 0) & (beside + known.work > CROWDED * fair) & (known.work > WARM * fair)
     # Half of a partition that must stay could leave
-    hot = (known.work > HOT * fair) & ~known.fixed
+    hot = ((known.work > HOT * fair) | crowded) & ~known.fixed
     hottest = np.flatnonzero(hot)
     hottest = hottest[np.argsort(-known.work[hottest], kind="stable")][:MOST_CUTS]
     for at in hottest.tolist():
@@ -57,7 +64,12 @@ def propose_heat(
         whole = not known.aside[known.exchange == known.exchange[at]].any()
         if name in aggregating and dense:
             yield Condense(name, start, f"hot key: {cause}", slot=slot)
-        elif start < joining.get(name, 0) and dense and whole and heat * known.peak[at] > TOO_HOT:
+        elif (
+            start < joining.get(name, 0)
+            and dense
+            and whole
+            and (heat * known.peak[at] > TOO_HOT or crowded[at])
+        ):
             calm = np.flatnonzero(view.sites.alive)
             calm = calm[np.argsort(view.sites.busy[calm], kind="stable")][:MOST_CELLS]
             sites = tuple(calm.tolist())

@@ -150,10 +150,10 @@ class StatementDialect(TextDialect):
     class Parser(TextDialect.Parser):
         def _parse_primary(self) -> exp.Expr | None:
             # TABLE t, the argument of a function in FROM
-            if self._curr and self._curr.token_type == TokenType.TABLE and self._next:
-                if self._next.token_type != TokenType.L_PAREN:
-                    self._advance()
-                    return self._parse_column()
+            named = self._curr and self._curr.token_type == TokenType.TABLE and self._next
+            if named and self._next.token_type != TokenType.L_PAREN:
+                self._advance()
+                return self._parse_column()
             return super()._parse_primary()
 
         def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:

@@ -6,13 +6,14 @@ BY must be the ordered attribute (`language/timeline.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from anabranch.language.builder import Query
 from anabranch.language.expression import Column, Expression, Literal, Named, columns_of
+from anabranch.language.nearness import near_of
 from anabranch.language.order import Ordered, told_by, tumble_size
 from anabranch.language.over import NUMBERS, PICKS, SHIFTS, NamedRowCall, RowCall, Sort
 from anabranch.language.ranked import Ranked
@@ -61,11 +62,12 @@ def read_over(
 ) -> tuple[Query, list[Item], list[exp.Expr], Scope]:
     """The rows with what OVER asks for as columns, and the items and conditions that read these."""
     trees = [*(item for item, _ in items), *conditions]
+    query, computed_times = _with_times(windows_in(trees), query, scope)
     found: dict[str, Over] = {}
     for window in windows_in(trees):
         written = window.sql()
         if written not in found:
-            found[written] = _read(window, written, query, scope)
+            found[written] = _read(window, written, query, scope, computed_times)
     query, scope = _needed(trees, found, query, scope)
     in_time = [over for over in found.values() if over.window is None]
     if in_time:
@@ -88,12 +90,36 @@ def within_window(window: exp.Window, query: Query, scope: Scope) -> bool:
     return any(_window_of(tree, times, query, scope) for tree in keys)
 
 
-def _read(window: exp.Window, name: str, query: Query, scope: Scope) -> Over:
+def _with_times(
+    windows: list[exp.Window], query: Query, scope: Scope
+) -> tuple[Query, dict[str, str]]:
+    """The rows with columns for what PARTITION BY computes of the time, and which column is what."""
+    time, computed = query.node.ordered, {}
+    keys = {
+        key.sql(): translate(key, scope)
+        for window in windows
+        for key in window.args.get("partition_by") or ()
+        if not (isinstance(key, exp.Anonymous) and str(key.this).lower() == "tumble")
+    }
+    for written, expression in keys.items():
+        if isinstance(expression, Column) or time is None or tumble_size(expression, time):
+            continue
+        name = f"{written} as a window"
+        if near_of(name, expression, time, query.node.schema) is not None:
+            computed[written] = name
+            query = query.select(*query.node.schema, Named(name, expression))
+    return query, computed
+
+
+def _read(
+    window: exp.Window, name: str, query: Query, scope: Scope, computed: Mapping[str, str]
+) -> Over:
     keys: list[Expression] = []
     within: tuple[str, int] | None = None
     times = told_by(query.node.ordered) if query.node.ordered else []
     for tree in window.args.get("partition_by") or ():
-        told = _window_of(tree, times, query, scope)
+        own = computed.get(tree.sql())
+        told = (own, 1) if own is not None else _window_of(tree, times, query, scope)
         if told is None:
             keys.append(translate(tree, scope))
         elif within is None or told[1] > within[1]:

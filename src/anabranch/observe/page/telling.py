@@ -61,6 +61,7 @@ def since(story: Story, version: int) -> dict[str, Any]:
             else {},
             "decisions": decisions[-FIRST_DECISIONS:],
             "decided": len(story.decisions),
+            "ticks": sorted({one["epoch"] for one in decisions if one["accepted"]})[-FIRST_EPOCHS:],
             "warnings": [one for one in story.warnings if one["version"] > version][-100:],
         }
 

@@ -62,8 +62,8 @@ export function renderCharts() {
     if (series.length > 1) {
       const first = series[0].epoch, across = Math.max(1, series.length - 1);
       const place = new Map(series.map((one, at) => [one.epoch, at]));
-      const ticks = new Set(store.decisions.filter((one) => one.accepted && one.epoch >= first && place.has(one.epoch)).map((one) => one.epoch));
-      for (const epoch of ticks) {
+      for (const epoch of store.ticks) {
+        if (epoch < first || !place.has(epoch)) continue;
         const x = (place.get(epoch) / across) * W;
         parts.push(el("line", { class: "decision", x1: x, x2: x, y1: H, y2: H + 6 }));
       }

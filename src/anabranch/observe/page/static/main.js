@@ -61,7 +61,7 @@ function renderTop() {
   const [context, width] = prepare($("ticks"), 30);
   const place = new Map(series.map((some, index) => [some.epoch, index]));
   context.fillStyle = colour("--waiting");
-  for (const decision of store.decisions) if (decision.accepted && place.has(decision.epoch)) context.fillRect(8 + (place.get(decision.epoch) / Math.max(1, last)) * (width - 16), 25, 2, 5);
+  for (const epoch of store.ticks) if (place.has(epoch)) context.fillRect(8 + (place.get(epoch) / Math.max(1, last)) * (width - 16), 25, 2, 5);
 }
 
 const step = (by) => {

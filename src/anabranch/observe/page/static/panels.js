@@ -8,7 +8,7 @@ const $ = (id) => document.getElementById(id);
 const NUMBERS = [
   ["rows/s", (one) => one.rate, short], ["an epoch", (one) => one.seconds, seconds], ["results", (one) => one.results, count],
   ["state", (one) => one.state, bytes], ["put aside", (one) => one.aside, bytes], ["imbalance", (one) => one.imbalance, (v) => (v == null ? "–" : `${v.toFixed(2)}×`)],
-  ["watermark delay", (one) => Math.max(...Object.values(one.delay).filter((v) => v != null), 0), short], ["backlog", (one) => one.backlog, short],
+  ["event delay", (one) => Math.max(...Object.values(one.delay).filter((v) => v != null), 0), short], ["backlog", (one) => one.backlog, short],
 ];
 
 export function renderNumbers() {

@@ -61,7 +61,9 @@ function draw() {
     if (members.length < 2) continue;
     const x = Math.min(...members.map((m) => m.x)) - 9, y = Math.min(...members.map((m) => m.y)) - 20;
     const right = Math.max(...members.map((m) => m.x)) + WIDTH + 9, bottom = Math.max(...members.map((m) => m.y)) + HEIGHT + 9;
-    svg.append(el("rect", { class: "frame", x, y, width: right - x, height: bottom - y, rx: 12 }), el("text", { class: "framed", x: x + 9, y: y + 13 }, `exchange ${name}`));
+    // A frame that had others in it would say what is not so
+    const strangers = laid.nodes.some((node) => !members.includes(node) && node.x < right && node.x + WIDTH > x && node.y < bottom && node.y + HEIGHT > y);
+    if (!strangers) svg.append(el("rect", { class: "frame", x, y, width: right - x, height: bottom - y, rx: 12 }), el("text", { class: "framed", x: x + 9, y: y + 13 }, `exchange ${name}`));
   }
   for (const edge of laid.edges) {
     const [x1, y1, x2, y2] = [edge.from.x + WIDTH, edge.from.y + HEIGHT / 2, edge.to.x, edge.to.y + HEIGHT / 2];

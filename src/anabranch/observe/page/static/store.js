@@ -5,7 +5,7 @@ const KEPT_DETAILS = 60;
 
 export const store = {
   run: null, control: false, live: false, version: -1, status: { state: "waiting" }, series: [], heat: {},
-  decisions: [], decided: 0, warnings: [], commands: [], newest: null, cursor: null, shown: null, connection: "connecting",
+  decisions: [], decided: 0, ticks: new Set(), warnings: [], commands: [], newest: null, cursor: null, shown: null, connection: "connecting",
 };
 const details = new Map();
 const watchers = [];
@@ -61,6 +61,7 @@ async function take(message) {
     else store.decisions.push(one);
   }
   store.decided = message.decided;
+  message.ticks.forEach((epoch) => store.ticks.add(epoch));
   if (message.commands) store.commands = message.commands;
   store.warnings = [...store.warnings, ...message.warnings].slice(-200);
   if (message.detail) {
@@ -75,7 +76,7 @@ export async function begin() {
   const answer = await fetch("/api/state");
   if (!answer.ok) throw new Error(await answer.text());
   const whole = await answer.json();
-  Object.assign(store, { run: whole.run, control: whole.control, live: whole.live, series: [], heat: {}, decisions: [], warnings: [] });
+  Object.assign(store, { run: whole.run, control: whole.control, live: whole.live, series: [], heat: {}, decisions: [], ticks: new Set(), warnings: [] });
   await take(whole);
 }
 

@@ -35,6 +35,27 @@ export function words(name, exchange, index) {
   return `${name}/${first}: slots ${first} to ${end - 1}, on site ${exchange.sites[index]}\n${count(of("rows"))} rows in, ${count(of("rows_out"))} results, ${bytes(of("size"))} of state${of("aside") ? `, ${bytes(of("aside"))} aside` : ""}${marks.length ? `\n${marks.join(", ")}` : ""}`;
 }
 
+// What is drawn: each partition, or where there are more than pixels the busiest of those in each pixel
+function columns(exchange, width) {
+  const scale = width / exchange.slots, found = [];
+  if (exchange.count <= width / 2) {
+    for (let index = 0; index < exchange.count; index++) {
+      const [first, end] = bounds(exchange, index);
+      found.push({ x: first * scale, wide: Math.max(0.6, (end - first) * scale - (exchange.count < 200 ? 1 : 0)), index, marks: exchange.marks[index] });
+    }
+    return found;
+  }
+  const by = exchange[mode === "sites" ? "rows" : mode];
+  for (let index = 0; index < exchange.count; index++) {
+    const x = Math.floor(exchange.starts[index] * scale), last = found.at(-1);
+    if (last?.x === x) {
+      last.marks |= exchange.marks[index];
+      if (by[index] > by[last.index]) last.index = index;
+    } else found.push({ x, wide: 1, index, marks: exchange.marks[index] });
+  }
+  return found;
+}
+
 function make(name, parent) {
   const canvas = el("canvas", { class: "strip", tabindex: "0", role: "img" });
   const about = el("small");
@@ -73,16 +94,14 @@ export function renderStrips() {
   }
   if (!names.length) return fill(parent, el("p", { class: "empty" }, "No partitions yet: they come with the first epoch."));
   const dark = isDark(), shades = ramp(dark).map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
-  const tones = new Map(), moved = new Map();
+  const tones = new Map();
   const owned = (site) => { if (!tones.has(site)) tones.set(site, siteColour(site, dark)); return tones.get(site); };
-  for (const one of store.decisions) if (one.accepted && one.what === "move" && store.shown.epoch - one.epoch <= 3 && one.epoch <= store.shown.epoch) moved.set(`${one.exchange}/${one.partition}`, one);
+  const moved = store.decisions.filter((one) => one.accepted && one.what === "move" && one.epoch <= store.shown.epoch && store.shown.epoch - one.epoch <= 3).slice(-200);
   for (const name of names) {
     const exchange = exchanges[name], strip = strips.get(name) ?? make(name, parent);
     const [context, width] = prepare(strip.canvas, HEIGHT + UNDER);
     const scale = width / exchange.slots;
-    for (let index = 0; index < exchange.count; index++) {
-      const [first, end] = bounds(exchange, index);
-      const x = first * scale, wide = Math.max(0.6, (end - first) * scale - (exchange.count < 200 ? 1 : 0));
+    for (const { x, wide, index, marks } of columns(exchange, width)) {
       if (mode === "sites") {
         context.fillStyle = owned(exchange.sites[index]);
         context.fillRect(x, 0, wide, HEIGHT);
@@ -93,7 +112,6 @@ export function renderStrips() {
         context.fillStyle = shades[exchange[mode][index]];
         context.fillRect(x, 0, wide, HEIGHT);
       }
-      const marks = exchange.marks[index];
       if (marks) {
         const shown = marked(marks);
         shown.forEach(([, , tone], order) => {
@@ -101,12 +119,14 @@ export function renderStrips() {
           context.fillRect(x, HEIGHT + 2 + order * (UNDER / shown.length), Math.max(2, wide), Math.max(2, UNDER / shown.length - 1));
         });
       }
-      if (moved.size && moved.has(`${name}/${first}`)) {
-        context.fillStyle = colour("--text");
-        context.beginPath();
-        context.moveTo(x + wide / 2, 12); context.lineTo(x + wide / 2 - 5, 2); context.lineTo(x + wide / 2 + 5, 2);
-        context.fill();
-      }
+    }
+    context.fillStyle = colour("--text");
+    for (const one of moved) {
+      if (one.exchange !== name) continue;
+      const [first, end] = bounds(exchange, at(exchange, one.partition)), middle = ((first + end) / 2) * scale;
+      context.beginPath();
+      context.moveTo(middle, 12); context.lineTo(middle - 5, 2); context.lineTo(middle + 5, 2);
+      context.fill();
     }
     if (strip.cursor !== null && strip.cursor < exchange.count) {
       const [first, end] = bounds(exchange, strip.cursor);

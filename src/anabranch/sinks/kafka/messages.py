@@ -1,0 +1,53 @@
+"""Results as messages: what the value and the key of each row are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import polars as pl
+
+from anabranch.language.updates import GONE
+from anabranch.sinks.text import as_text, json_lines
+
+Message = dict[str, bytes | None]
+"""A message as the client takes it: its value, and its key if it has one."""
+BATCH = 10_000
+"""Rows of an Arrow message."""
+
+
+def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: bool) -> list[Message]:
+    """The messages of an epoch, in the order of its rows.
+
+    Of update results a row replaces the one with its key; of a group that has left, only the key is sent:
+    to those who keep the newest message of each key, that is the end of it.
+    """
+    if format == "arrow":
+        return [{"value": _stream(rows[at : at + BATCH])} for at in range(0, rows.height, BATCH)]
+    values: list[bytes | None] = list(json_lines(rows.drop(GONE) if marked else rows))
+    if marked:
+        gone = rows[GONE].arg_true().to_list()
+        for place in gone:
+            values[place] = None
+    if not key:
+        return [{"value": value} for value in values]
+    keys = _keys(rows.select(key))
+    return [{"value": value, "key": name} for value, name in zip(values, keys, strict=True)]
+
+
+def _keys(rows: pl.DataFrame) -> list[bytes | None]:
+    """The text of a single column; of several, a JSON object of them."""
+    if rows.width > 1:
+        return list(json_lines(rows))
+    texts = as_text(rows).to_series()
+    if texts.dtype == pl.Boolean:
+        texts = pl.select(
+            pl.when(texts).then(pl.lit("true")).otherwise(pl.lit("false"))
+        ).to_series()
+    return texts.cast(pl.String).cast(pl.Binary).to_list()
+
+
+def _stream(rows: pl.DataFrame) -> bytes:
+    target = io.BytesIO()
+    rows.write_ipc_stream(target)
+    return target.getvalue()

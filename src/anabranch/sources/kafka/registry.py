@@ -1,0 +1,134 @@
+"""A schema registry: who knows the schema of each message by the number that the message begins with.
+
+A message of a registry is a zero byte, the number of its schema in four bytes, and the value. Schemas
+never change under their number, so each process asks for one once.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from anabranch.errors import SettingsError, SourceError
+from anabranch.sources.kafka.connection import looked_up
+
+HEADER = 5
+"""Bytes before the value of a message."""
+TIMEOUT = 10.0
+"""Seconds that an answer may take."""
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True)
+class RegisteredSchema:
+    """A schema as the registry has it."""
+
+    kind: str
+    """AVRO, JSON or PROTOBUF."""
+    text: str
+
+
+@dataclass(frozen=True)
+class SchemaRegistry:
+    """Where the registry is, and where the credential for it, `user:password`, is to be found."""
+
+    url: str
+    login: str = ""
+
+    def latest(self, subject: str) -> RegisteredSchema | None:
+        """The newest schema of a subject; None if there is none."""
+        return self._schema(f"subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
+
+    def _schema(self, path: str) -> RegisteredSchema | None:
+        told = self._get(path)
+        if told is None:
+            return None
+        return RegisteredSchema(told.get("schemaType", "AVRO"), told["schema"])
+
+    def _get(self, path: str) -> Any:
+        request = urllib.request.Request(f"{self.url.rstrip('/')}/{path}")
+        request.add_header("Accept", "application/vnd.schemaregistry.v1+json")
+        if self.login:
+            given = looked_up("the schema registry's login", self.login)
+            word = base64.b64encode(given.encode()).decode()
+            request.add_header("Authorization", f"Basic {word}")
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            if error.code == NOT_FOUND:
+                return None
+            reason = f"it answered {error.code}"
+        except (OSError, ValueError) as error:
+            reason = str(getattr(error, "reason", error))
+        raise SourceError(
+            f"The schema registry at {self.url} could not be asked for '{path}': {reason}. Nothing is lost: "
+            "start again when it answers."
+        )
+
+
+@functools.lru_cache(maxsize=1024)
+def schema_numbered(registry: SchemaRegistry, number: int) -> RegisteredSchema | None:
+    """The schema of a number; None if the registry has none. Raises SourceError if it does not answer."""
+    return registry._schema(f"schemas/ids/{number}")
+
+
+def numbers_in(values: Sequence[bytes]) -> pl.Series:
+    """The schema number of each message; NULL where it does not begin as messages of a registry do."""
+    begun = pl.Series(values, dtype=pl.Binary)
+    framed = begun.bin.starts_with(b"\0") & (begun.bin.size() >= HEADER)
+    heads = begun.filter(framed).bin.slice(1, HEADER - 1)
+    numbers = np.frombuffer(b"".join(heads.to_list()), dtype=">u4").astype(np.int64)
+    found = np.full(len(values), -1, np.int64)
+    found[framed.to_numpy()] = numbers
+    return pl.Series(found).replace(-1, None)
+
+
+def ask_ahead(registry: SchemaRegistry, values: Sequence[bytes]) -> None:
+    """Gets the schemas of all these messages; raises SourceError if the registry does not answer."""
+    for number in numbers_in(values).drop_nulls().unique().to_list():
+        schema_numbered(registry, number)
+
+
+def framed(
+    registry: SchemaRegistry, values: Sequence[bytes], kind: str
+) -> Iterator[tuple[str, np.ndarray, list[bytes]]]:
+    """The messages of each schema: its text, their places, their values; ValueError for others."""
+    numbers = numbers_in(values)
+    if numbers.null_count():
+        raise ValueError("it does not begin with the number of a schema of the registry")
+    for number in numbers.unique(maintain_order=True).to_list():
+        schema = schema_numbered(registry, number)
+        if schema is None:
+            raise ValueError(f"the registry has no schema {number}")
+        if schema.kind != kind:
+            raise ValueError(f"schema {number} of the registry is {schema.kind}, not {kind}")
+        places = np.flatnonzero(numbers.to_numpy() == number)
+        yield schema.text, places, [values[place][HEADER:] for place in places.tolist()]
+
+
+def read_registry(what: str, url: str | None, login: str | None) -> SchemaRegistry | None:
+    """The registry that a user asks for."""
+    if url is None:
+        return None
+    if not url.startswith(("http://", "https://")) or "@" in url:
+        raise SettingsError(
+            f"{what}: expected the address of a schema registry, 'https://host:8081', without credentials "
+            "in it: they are given as registry_login='env:NAME', where NAME is user:password."
+        )
+    if login is not None and not login.startswith(("env:", "file:")):
+        raise SettingsError(
+            f"{what}: registry_login must say where the credential is, 'env:NAME' or 'file:PATH', not what "
+            "it is."
+        )
+    return SchemaRegistry(url, login or "")

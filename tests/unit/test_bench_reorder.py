@@ -1,0 +1,46 @@
+"""`bench reorder` on few rows: every shape gives what DuckDB gives, and wrong results make it unsound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from anabranch.bench import reorder
+from anabranch.observe.steps import silent
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reorder, "ROWS", 400)
+    monkeypatch.setattr(reorder, "KEYS", 10)
+    monkeypatch.setattr(reorder, "EPOCHS", (1, 3, 3))
+    monkeypatch.setattr(reorder, "SETTLING", 1)
+
+
+@pytest.mark.usefixtures("few")
+def test_the_figures_of_reorder() -> None:
+    result = reorder.run_reorder(True, silent())
+    assert result.sound
+    assert {*result.figures["runs"]} == {*reorder.TREES, "adaptive"}
+    assert result.figures["results"] > 0
+    for run in result.figures["runs"].values():
+        assert min(run["halves"]) > 0
+    assert [bar.name for bar in result.bars] == ["over_best", "over_worst"]
+
+
+@pytest.mark.usefixtures("few")
+def test_a_shape_that_gives_other_rows_makes_it_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_is(digest: tuple[int, ...]) -> Callable[..., dict[str, Any]]:
+        def run(frames: dict[str, list[pl.DataFrame]], shape: str) -> dict[str, Any]:
+            found = digest if shape == "adaptive" else reorder._expected(frames)
+            return {"digest": found, "rows_per_s": 1, "halves": [1, 1]}
+
+        return run
+
+    right = reorder._expected(reorder._frames(200))
+    for digest, sound in (right, True), ((0,), False):
+        monkeypatch.setattr(reorder, "_run", one_is(digest))
+        assert reorder.run_reorder(True, silent()).sound == sound
