@@ -167,8 +167,8 @@ def test_partitioning_expressions_reach_the_session(
         (SINK, SINK + "DROP QUERY flows;", "line 6, column 1: there is no statement DROP here."),
         (SINK, SINK + "SHOW STREAMS;", "line 6, column 1: there is no statement SHOW here."),
         (SINK, SINK + "CREATE TABLE x (y INT);", "line 6, column 8: there is no CREATE TABLE here."),
-        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK, FUNCTION after CREATE, got the "
-         "end of the statement."),
+        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK, FUNCTION after CREATE, got "
+         "the end of the statement."),
         (SINK, SINK + "SELECT * FROM tcp", "line 6, column 1: a SELECT needs a name here: "
          "CREATE QUERY name AS SELECT * FROM stream."),
         ("srcIP;\n", "srcIP\n", "line 5, column 1: expected ';' before the next statement"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -77,6 +78,14 @@ def run_kafka(quick: bool, steps: Steps) -> Result:
     bars = (Bar("latency p99 ms", figures["latency_ms"]["p99"], "<=", 1000),)
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine()}
     return Result("kafka", figures, bars, NOTES, figures["equal"], circumstances)
+
+
+def kafka_lines(figures: dict[str, Any]) -> Iterator[str]:
+    """What the figures say, for people."""
+    for format in ("json", "avro"):
+        yield f"{format}: {figures[format]['rows_per_s']:,} rows/s"
+    latency = figures["latency_ms"]
+    yield f"from the producer to a result: p50 {latency['p50']} ms, p99 {latency['p99']} ms"
 
 
 def _expected(packets: pl.DataFrame) -> tuple[int, ...]:

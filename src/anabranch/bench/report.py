@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 from anabranch.bench.speed_report import SPEED_LINES
@@ -278,6 +279,6 @@ LINES = {
     "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
-    "topn": _topn, "observe": _observe,
+    "topn": _topn, "observe": _observe, "kafka": kafka_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

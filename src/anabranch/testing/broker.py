@@ -53,7 +53,7 @@ broker.heartbeat.interval.ms=500
 class Broker:
     """The broker in a folder: started, killed and started again with what it has kept."""
 
-    home: Path
+    installation: Path
     """Where its jars and a formatted log folder are."""
     java: str
     folder: Path
@@ -69,7 +69,7 @@ class Broker:
         """Returns once it answers. It ends with the thread that has started it, however that ends."""
         logs = self.folder / "logs"
         if not logs.exists():
-            shutil.copytree(self.home / "formatted", logs)
+            shutil.copytree(self.installation / "formatted", logs)
         given = PROPERTIES.format(port=self.port, controller=self.controller, logs=logs)
         (self.folder / "server.properties").write_text(given)
         follow = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
@@ -77,7 +77,7 @@ class Broker:
             self._process = subprocess.Popen(
                 [
                     *follow, self.java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx384m",
-                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{self.home}/lib/*",
+                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{self.installation}/lib/*",
                     "kafka.Kafka", str(self.folder / "server.properties"),
                 ],
                 stdout=output, stderr=subprocess.STDOUT,
@@ -117,9 +117,9 @@ class Broker:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, home: Path, java: str) -> Iterator[Broker]:
+def serving(folder: Path, installation: Path, java: str) -> Iterator[Broker]:
     """A broker with its data in a folder."""
-    broker = Broker(home, java, folder, free_port(), free_port())
+    broker = Broker(installation, java, folder, free_port(), free_port())
     try:
         broker.start()
         yield broker
@@ -129,7 +129,7 @@ def serving(folder: Path, home: Path, java: str) -> Iterator[Broker]:
 
 def installed() -> Path:
     """Where `scripts/ensure-kafka.sh` has put the broker; raises RunError if it has not run."""
-    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    caches = os.environ.get("XDG_CACHE_HOME") or Path("~").expanduser() / ".cache"
     cache = Path(os.environ.get("ANABRANCH_CACHE") or Path(caches) / "anabranch")
     found = sorted(cache.glob("kafka-*/formatted/meta.properties"))
     if not found:
