@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -43,7 +44,7 @@ class PlainCommand(_PlainHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         whole: list[str] = []
-        for arg, after in zip(args, [*args[1:], ""], strict=False):
+        for arg, after in pairwise([*args, ""]):
             whole.append(arg)
             if arg in OPTIONAL and not after.isdecimal():
                 whole.append(OPTIONAL[arg])
