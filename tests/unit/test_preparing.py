@@ -32,6 +32,11 @@ def frames(*times: list[int]) -> list[pl.DataFrame]:
     ]
 
 
+QUIET = {
+    "fsync": False, "policy": "none", "combine_reduction": 1000.0, "site_memory_bytes": None,
+    "skew_buffer": "none",
+}  # fmt: skip
+"""Nothing is decided between two epochs, however slow the machine is just now."""
 STEADY = frames(*([10 * n + at for at in range(10)] for n in range(6)))
 
 
@@ -57,7 +62,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
 def run_over(
     source: EpochSource, lateness: int = 0, **settings: Any
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    session = Session.in_process(2, {"fsync": False, **settings})
+    session = Session.in_process(2, {**QUIET, **settings})
     session.stream("s", source, ordered="time", lateness=lateness)
     session.query("flows", FLOWS)
     run = session.start(sinks={"flows": "memory"}, at_end="close")
@@ -94,7 +99,7 @@ def test_rows_are_late_by_the_newest_time_of_the_epoch_before() -> None:
 
 
 def test_another_map_in_between_makes_splits_be_run_anew(done: list[tuple[str, int, str]]) -> None:
-    session = Session.in_process(2, {"fsync": False, "policy": "none"})
+    session = Session.in_process(2, QUIET)
     session.stream("s", EpochSource(STEADY), ordered="time")
     session.query("flows", FLOWS)
     runs, there = list[Run](), Event()
@@ -123,7 +128,7 @@ def test_what_a_preparation_in_vain_has_staged_is_taken_away(tmp_path: Path) -> 
     data.mkdir()
     for number, rows in enumerate(STEADY):
         rows.write_parquet(data / f"{number}0.parquet")
-    session = Session.in_process(2, {"fsync": False, "max_files_per_epoch": 1})
+    session = Session.in_process(2, {**QUIET, "max_files_per_epoch": 1})
     session.stream("s", path=data, ordered="time", file_order="name")
     session.query("flows", FLOWS)
     session.query("plain", "SELECT time, v FROM s")
