@@ -162,3 +162,12 @@ def test_a_sum_of_different_integers_has_64_bits_whatever_they_have() -> None:
     assert distinct_sum(pl.UInt64(), 2**62, 2**62 - 1, 2**62) == [2**63 - 1]
     assert distinct_sum(pl.Int64(), MOST, LEAST, MOST, 5) == [4]
     assert distinct_sum(pl.Int64(), MOST, 1, -1, over=True) == [MOST] * 3
+
+
+@pytest.mark.parametrize("kind", [pl.Int8(), pl.Int32(), pl.UInt8(), pl.UInt32()])
+def test_a_sum_of_a_list_has_64_bits_whatever_its_elements_have(kind: pl.DataType) -> None:
+    most = int(pl.select(kind.max()).item())
+    rows = pl.DataFrame({"xs": [[most, most, None]]}, schema={"xs": pl.List(kind)})
+    expression = read_expression("list_sum(xs)", rows.schema)
+    assert type_of(expression, rows.schema, "q") == pl.Int64()
+    assert rows.select(to_polars(expression, rows.schema)).item() == 2 * most

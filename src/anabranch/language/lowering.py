@@ -124,6 +124,9 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
             Typed(part.expr.cast(pl.Int64), pl.Int64()) if part.kind in _NARROW else part
             for part in arguments
         ]
+    if function == "list_sum" and arguments[0].kind in map(pl.List, _NARROW):
+        wide = pl.List(pl.Int64())
+        arguments = [Typed(arguments[0].expr.cast(wide), wide)]
     if function in ("<<", ">>"):
         return _shifted(call, arguments[0], arguments[1])
     if function == "-" and all(part.kind == pl.Date for part in arguments):
