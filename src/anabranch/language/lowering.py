@@ -124,9 +124,10 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
             Typed(part.expr.cast(pl.Int64), pl.Int64()) if part.kind in _NARROW else part
             for part in arguments
         ]
-    if function == "list_sum" and arguments[0].kind in map(pl.List, _NARROW):
-        wide = pl.List(pl.Int64())
-        arguments = [Typed(arguments[0].expr.cast(wide), wide)]
+    if function == "list_sum":
+        kind, wide = arguments[0].kind, pl.List(pl.Int64())
+        if isinstance(kind, pl.List) and kind.inner in _NARROW:
+            arguments = [Typed(arguments[0].expr.cast(wide), wide)]
     if function in ("<<", ">>"):
         return _shifted(call, arguments[0], arguments[1])
     if function == "-" and all(part.kind == pl.Date for part in arguments):
