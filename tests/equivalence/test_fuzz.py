@@ -29,6 +29,12 @@ def test_rows_of_one_time_within_it_are_told_apart_by_content(seed: int) -> None
     assert judgement.verdict == PASSED, judgement.reason
 
 
+def test_a_row_that_waited_for_others_keeps_its_rank() -> None:
+    """RANK beside LEAD, where rows of the same time are no longer kept when it is answered."""
+    judgement = run_case(3695)
+    assert judgement.verdict == PASSED, judgement.reason
+
+
 def test_few_of_the_cases_are_refused() -> None:
     report = fuzz(0, 40, jobs=1)
     assert report.refused <= 4

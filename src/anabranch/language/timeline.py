@@ -125,7 +125,7 @@ class Timeline(Node):
 def runs_on(part: NamedRowCall) -> bool:
     """Whether its value goes on from row to row, from the first one of the group."""
     call = part.call
-    if call.function in (CARRIED, "dense_rank"):
+    if call.function in (CARRIED, "rank", "dense_rank"):
         return True
     framed = call.aggregate is not None or call.function in ("first_value", "nth_value")
     return framed and call.frame.before is None

@@ -75,7 +75,7 @@ class RowArguments:
             own = pl.Int64() if value is None else rows.schema[value]
             if named.call.function in ("sum", "avg"):
                 own = pl.Int64() if own.is_integer() else pl.Float64()
-            if named.call.function in ("count", "dense_rank"):
+            if named.call.function in ("count", "rank", "dense_rank"):
                 own = pl.Int64()
             sums, *counts = columns_of(number, named)
             found |= {sums: own, **dict.fromkeys(counts, pl.Int64())}

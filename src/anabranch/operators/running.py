@@ -76,7 +76,12 @@ def run_up(
     rows, call = run.line.rows, named.call
     names = columns_of(number, named)
     stored = [rows[name] for name in names]
-    if call.function == "dense_rank":
+    if call.function == "rank":
+        # Stored, as rows of its place may be gone when one that waited for others is answered
+        opened = np.zeros(rows.height, dtype=np.int64)
+        opened[run.line.peers] = run.number[run.line.peers] + 1
+        found = [run.scanned(pl.Series(opened), stored[0], pl.Expr.cum_max)]
+    elif call.function == "dense_rank":
         opens = np.zeros(rows.height, dtype=np.int64)
         opens[run.line.peers] = 1
         found = [run.scanned(pl.Series(opens), stored[0], pl.Expr.cum_sum)]
@@ -99,7 +104,7 @@ def run_up(
 def run_value(line: Lineup, at: np.ndarray, number: int, named: NamedRowCall) -> pl.Series:
     """What has run up to the last row of the frame of each of these rows."""
     first, last = at, at
-    if named.call.function not in ("latest", "dense_rank"):
+    if named.call.function not in ("latest", "rank", "dense_rank"):
         low, high = borders(line, named.call.frame, at)
         first, last = low, high - 1
     inside = pl.Series(last >= first)
