@@ -49,14 +49,11 @@ class Transactions:
         """Ends what another producer of this id has left open, shuts it out, and learns how far it came."""
         self._make_epochs()
         self._insist(self._producer.init_transactions)
-        self.reached = self._noted()
+        self.reached = self.noted(self.id)
 
-    def go_on_from(self, earlier: Transactions) -> None:
-        """Takes over how far another id came: that of the query when it had another name."""
-        reached = earlier.reached
-        earlier.close()
-        if reached is not None:
-            self.commit([], reached)
+    def words(self, error: KafkaException) -> str:
+        """An error in words, with what the client met before it."""
+        return self._troubles.words(error)
 
     def _make_epochs(self) -> None:
         """Makes the topic of the epoch numbers, if there is none."""
@@ -77,8 +74,8 @@ class Transactions:
             ):  # fmt: skip
                 raise
 
-    def _noted(self) -> int | None:
-        """The last epoch under this id."""
+    def noted(self, id: str) -> int | None:
+        """The last epoch under an id, as far as is committed."""
         topic = Topic(self._connection, self.epochs, self._timeout)
         until = time.monotonic() + self._timeout
         while True:
@@ -96,10 +93,10 @@ class Transactions:
                     ) from error
                 time.sleep(0.1)
         found: int | None = None
-        where = KafkaPartition(self.id, self._connection, self.epochs, 0, self._timeout)
+        where = KafkaPartition(id, self._connection, self.epochs, 0, self._timeout)
         with CONSUMERS.of(where) as kept:
             for messages in kept.read(first, end):
-                own = [one.value() for one in messages if one.key() == self.id.encode()]
+                own = [one.value() for one in messages if one.key() == id.encode()]
                 found = int(own[-1]) if own else found
         CONSUMERS.let_go(self._connection, self.epochs)
         return found
@@ -149,7 +146,7 @@ class Transactions:
             return RunError(
                 f"another run has taken over the topic '{self._topic}' (transactional id '{self.id}')"
             )
-        return RunError(self._troubles.words(error))
+        return RunError(self.words(error))
 
     def close(self) -> None:
         # What waits is of no transaction that was committed
