@@ -229,7 +229,7 @@ def test_updates_are_upserts_and_tombstones(topics: Topics) -> None:
         SettingsError, match="'k', by which the query groups too, is not in the key"
     ):
         session.start(sinks=to(topics, topic, key="total"))
-    session.start(sinks=to(topics, topic)).await_termination(LONGEST)
+    assert session.start(sinks=to(topics, topic)).await_termination(LONGEST)
     newest: dict[bytes, bytes | None] = {}
     gone = 0
     for message in topics.committed(topic):

@@ -63,9 +63,13 @@ class Transactions:
         # Small segments, for the newest one is never compacted
         kept = {"cleanup.policy": "compact", "segment.bytes": str(1 << 20), "segment.ms": "3600000"}
         admin = AdminClient(self._connection.config(self._troubles))
-        made = admin.create_topics([NewTopic(self.epochs, 1, config=kept)], request_timeout=STEP)
+        wanted = NewTopic(self.epochs, 1, config=kept)
+
+        def make(seconds: float) -> None:
+            admin.create_topics([wanted], request_timeout=seconds)[self.epochs].result()
+
         try:
-            made[self.epochs].result()
+            self._insist(make)
         except KafkaException as error:
             # Whoever may not make it may have it made by others; if there is none, that is told next
             if error.args[0].code() not in (
@@ -162,7 +166,7 @@ def _passing(error: KafkaException) -> bool:
         KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._WAIT_COORD,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.NOT_COORDINATOR, KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._ALL_BROKERS_DOWN,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError.REQUEST_TIMED_OUT,
     )  # fmt: skip
     if told.fatal() or told.txn_requires_abort():
         return False
