@@ -118,6 +118,7 @@ class Topics:
                 "bootstrap.servers": self.servers, "group.id": f"look-{uuid.uuid4().hex}",
                 "isolation.level": "read_committed", "auto.offset.reset": "earliest",
                 "enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0,
+                "fetch.wait.max.ms": 20,
             }
         )  # fmt: skip
         try:

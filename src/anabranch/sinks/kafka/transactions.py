@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import RunError
@@ -97,12 +98,15 @@ class Transactions:
                     ) from error
                 time.sleep(0.1)
         found: int | None = None
-        where = KafkaPartition(id, self._connection, self.epochs, 0, self._timeout)
+        # The last offset is the end of a transaction, behind which a broker waits for more: not for long here
+        hasty = (*self._connection.options, ("fetch.wait.max.ms", "20"))
+        connection = replace(self._connection, options=hasty)
+        where = KafkaPartition(id, connection, self.epochs, 0, self._timeout)
         with CONSUMERS.of(where) as kept:
             for messages in kept.read(first, end):
                 own = [one.value() for one in messages if one.key() == id.encode()]
                 found = int(own[-1]) if own else found
-        CONSUMERS.let_go(self._connection, self.epochs)
+        CONSUMERS.let_go(connection, self.epochs)
         return found
 
     def commit(self, messages: Sequence[Message], epoch: int) -> None:
