@@ -1,8 +1,7 @@
-"""The command line: `anabranch demo`, `run`, `explain`, `chaos`, `fuzz`, `bench`, `simulate`,
-`checkpoint`, `version`.
+"""The command line: `anabranch demo`, `run`, `explain`, `bench`, `checkpoint` and so on.
 
-Commands only put together what other modules do. Errors that Anabranch raises on purpose become one
-paragraph on standard error and exit code 1; Ctrl-C ends a run after the epoch under way (exit code 130).
+Commands only put together what other modules do, and load it when they are called. Errors that are raised on
+purpose become one paragraph on standard error and exit code 1; Ctrl-C ends a run after its epoch (code 130).
 """
 
 from __future__ import annotations
@@ -16,19 +15,10 @@ import typer
 from rich.console import Console
 
 import anabranch
-from anabranch.demo import Demo, show_results, summary
 from anabranch.errors import SettingsError
-from anabranch.explain.draw import draw_svg
-from anabranch.explain.json import describe_plan
-from anabranch.explain.text import explain_text
-from anabranch.observe.checkpoints import app as checkpoint_app
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
-from anabranch.observe.follow import end, follow, started, view_on
 from anabranch.observe.running import SpecFile, Ui, read, run
 from anabranch.observe.seeing import page, report
-from anabranch.observe.watch import SilentView
-from anabranch.session import Session
-from anabranch.simulate.cli import app as simulate_app
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
 
@@ -39,12 +29,13 @@ app = Commands(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-if find_spec("anabranch.bench.cli") is not None:
-    from anabranch.bench.cli import app as bench_app
-
-    app.add_typer(bench_app, name="bench")
-app.add_typer(simulate_app, name="simulate")
-app.add_typer(checkpoint_app, name="checkpoint")
+if find_spec("anabranch.bench") is not None:
+    compares = "Measure Anabranch beside Spark Structured Streaming on this machine."
+    app.later("bench", compares, "anabranch.bench.cli")
+models = "Simulate a cluster under the policies of the engine."
+app.later("simulate", models, "anabranch.simulate.cli")
+looks = "Look at a checkpoint, verify it, copy it to go on from later."
+app.later("checkpoint", looks, "anabranch.observe.checkpoints")
 
 
 def _show_version(wanted: bool) -> None:
@@ -81,6 +72,11 @@ def demo(
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Two million generated packets through four network queries, with a live view."""
+    from anabranch.demo import Demo, show_results, summary
+    from anabranch.observe.follow import end, follow, started, view_on
+    from anabranch.observe.watch import SilentView
+    from anabranch.session import Session
+
     console, plan = Console(), Demo(rows, out)
     plan.clear()
     with started(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
@@ -118,6 +114,10 @@ def explain(
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Show how the queries of a file would run, or do: partitioning, subqueries, outputs, figures."""
+    from anabranch.explain.draw import draw_svg
+    from anabranch.explain.json import describe_plan
+    from anabranch.explain.text import explain_text
+
     asked = read(spec)
     with asked.placing():
         told = asked.session(in_process=True).explanation(checkpoint, asked.sinks)
@@ -157,7 +157,6 @@ def chaos(
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Random queries, moves, slow sites and crashes: results must be DuckDB's (about 2 minutes)."""
-    # For tests only: --help should not wait for it
     from anabranch.testing.cli import show_chaos, show_exploration, show_planted
 
     if exhaustive or depth is not None:
@@ -189,7 +188,6 @@ def fuzz(
 
     With --nonsense, what is mutated must be taken or refused cleanly, within seconds.
     """
-    # For tests only: --help should not wait for it
     from anabranch.testing.fuzz.cli import show_fuzz, show_nonsense
 
     if nonsense is None:

@@ -62,8 +62,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_rows_per_epoch: int = 10_000_000
     # Tasks that read the input of an epoch; 0: as many as Spark runs at once.
     split_tasks: int = 0
+    # Read, filter and pack the input of the next epoch while the sites work on this one. What is prepared in
+    # vain, because something was decided in between, is prepared anew.
+    overlap: bool = True
     # How often to look for new input when there was none.
-    poll_interval_seconds: float = 0.2
+    poll_interval_seconds: float = 0.05
     # A stream without rows for this long no longer holds the watermark; None: it always does.
     idle_after_seconds: float | None = None
     # "subquery": operators that one partitioning set suits run together on its partitions. "query": rows

@@ -114,6 +114,8 @@ def open_session(spec: dict[str, Any]) -> Session:
     settings = {
         "fsync": False,
         "max_files_per_epoch": spec.get("lanes") or 1,
+        # Some of the starts, of which every one may have other sites
+        "overlap": spec.get("sites", 3) != 2,
         **spec.get("settings", {}),
     }
     if spec["engine"] == "twin":

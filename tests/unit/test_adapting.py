@@ -399,10 +399,10 @@ def test_an_epoch_has_a_map_for_its_own_sites(
             others[0].join(0.3)
         return found
 
-    def prepare(loop: Loop, epoch: int, *rest: Any) -> Orders:
-        if epoch == 2:
+    def prepare(loop: Loop, *rest: Any) -> Orders:
+        if loop.checkpoint.manifest.epoch == 1:
             preparing.set()
-        made.append(whole(loop, epoch, *rest))
+        made.append(whole(loop, *rest))
         return made[-1]
 
     def started(run: Run) -> Run:

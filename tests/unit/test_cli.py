@@ -77,9 +77,28 @@ def test_help_names_the_commands() -> None:
         assert command in told.stdout
 
 
-def test_help_does_not_load_spark() -> None:
-    code = "import sys, anabranch.cli; sys.exit('pyspark' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT).returncode == 0
+def test_help_loads_none_of_the_libraries() -> None:
+    """They take more than a second together; nothing of them stands in the help."""
+    heavy = ("pyspark", "polars", "pyarrow", "numpy", "sqlglot", "duckdb", "anabranch.session")
+    code = f"import sys, anabranch.cli; print([name for name in {heavy} if name in sys.modules])"
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert told.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("group", ["bench", "simulate", "checkpoint"])
+def test_a_group_that_is_loaded_later_is_told_of_in_its_own_words(group: str) -> None:
+    own = " ".join(invoke(group, "--help").stdout.split("╭")[0].split())
+    (line,) = [one.help for one in app.registered_groups if one.name == group]
+    assert str(line) in own
+
+
+def test_all_names_of_the_package_are_there() -> None:
+    assert all(hasattr(anabranch, name) for name in anabranch.__all__)
+    assert {*anabranch.__all__} <= {*dir(anabranch)}
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        anabranch.nonsense  # noqa: B018
 
 
 def test_explain(spec: Path) -> None:

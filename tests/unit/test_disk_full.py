@@ -140,7 +140,7 @@ def test_full_while_writing_results(tmp_path: Path, full: Disk, format: str) -> 
 
 
 def test_full_while_keeping_late_rows(tmp_path: Path, full: Disk) -> None:
-    stage = Stage(tmp_path)
+    stage = Stage(tmp_path, settings={"overlap": False})
     stage.dead = full.folder / "dead"
     late = pl.DataFrame({"time": [0, 3], "k": ["late", None], "v": [1, 2]}, SCHEMA)
     for number, rows in enumerate(FRAMES):
@@ -153,7 +153,7 @@ def test_full_while_keeping_late_rows(tmp_path: Path, full: Disk) -> None:
 
 
 def test_full_while_keeping_a_broken_file(tmp_path: Path, full: Disk) -> None:
-    stage = Stage(tmp_path)
+    stage = Stage(tmp_path, settings={"overlap": False})
     stage.dead = full.folder / "dead"
     for number, rows in enumerate(FRAMES):
         stage.write(number + (number > 1), rows)

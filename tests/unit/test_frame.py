@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from anabranch.routing.frame import Frame, Parcel, concat, narrow, to_table, unpack
+from anabranch.routing.frame import Frame, concat, narrow, pack, packed, to_table, unpack
 
 LONG = "a string that does not fit into the twelve bytes of a view"
 COLUMNS: dict[str, tuple[pl.DataType, list[Any]]] = {
@@ -48,8 +49,8 @@ EVERYTHING = pl.DataFrame({n: pl.Series(v, dtype=kind) for n, (kind, v) in COLUM
 
 
 def there_and_back(*frames: tuple[str, pl.DataFrame]) -> list[tuple[str, pl.DataFrame]]:
-    packed = Parcel({"rows": 3}, [((name, 0), narrow(rows)) for name, rows in frames]).pack()
-    report, found = unpack(packed)
+    parcel = pack({"rows": 3}, packed([((name, 0), narrow(rows)) for name, rows in frames]))
+    report, found = unpack(parcel)
     assert report == {"rows": 3}
     return [(name, frame.wide()) for (name, _), frame, _ in found]
 
@@ -105,7 +106,7 @@ def test_only_64_bit_integers_are_narrowed() -> None:
 def test_frames_narrowed_before_they_are_parted() -> None:
     whole = pl.DataFrame({"q": [1, 2, 300], "s": ["a", LONG, None]})
     slim = narrow(whole)
-    parcel = Parcel(None, [(("flows", 0), Frame(slim.rows[:1], slim.narrowed))]).pack()
+    parcel = pack(None, packed([(("flows", 0), Frame(slim.rows[:1], slim.narrowed))]))
     ((_, found, _),) = unpack(parcel)[1]
     assert found.rows.schema["q"] == pl.Int16
     assert_frame_equal(found.wide(), whole[:1])
@@ -153,5 +154,26 @@ def test_a_part_of_rows_carries_no_texts_of_others(column: str, part: str) -> No
     table = to_table(rows)
     assert_frame_equal(pl.from_arrow(table), rows)
     assert table.nbytes < to_table(whole).nbytes / 5
-    sent = Parcel({}, [(("q@1", 0), Frame(rows))]).pack()
+    sent = pack({}, packed([(("q@1", 0), Frame(rows))]))
     assert len(sent) < to_table(whole).nbytes / 5
+
+
+def test_much_is_left_in_a_file_that_both_can_see(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"key": range(100_000), "text": ["long enough for a view", "b"] * 50_000})
+    few = pl.DataFrame({"key": [1, 2]})
+    parcel = pack(
+        {"rows": 2}, packed([(("q@1", 0), narrow(rows)), (("q@2", 1), Frame(few))], str(tmp_path))
+    )
+    assert len(parcel) < 1000
+    assert len([*tmp_path.iterdir()]) == 1
+    report, frames = unpack(parcel)
+    back = {inlet: frame.wide() for inlet, frame, _ in frames}
+    assert report == {"rows": 2}
+    assert back[("q@1", 0)].equals(rows)
+    assert back[("q@2", 1)].equals(few)
+
+
+def test_little_goes_along_with_the_parcel(tmp_path: Path) -> None:
+    few = pl.DataFrame({"key": [1, 2]})
+    pack(None, packed([(("q@1", 0), Frame(few))], str(tmp_path)))
+    assert not [*tmp_path.iterdir()]

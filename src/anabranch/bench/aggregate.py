@@ -7,15 +7,16 @@ DuckDB's, and the two sides' with each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from anabranch.bench.data import Packets, w1
+from anabranch.bench.duck import batch_rate
 from anabranch.bench.jobs import Job, JobOutcome, Ours, Reference, run_job
 from anabranch.bench.measure import Repeated, load, machine
-from anabranch.bench.oracle import BenchOracle, Check
+from anabranch.bench.oracle import BenchOracle, Check, aggregate_text
 from anabranch.bench.result import Result, describe, describe_spread, rates
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
@@ -23,7 +24,8 @@ from anabranch.observe.steps import Steps
 WINDOW = 60
 FILES = {1: 10, 2: 10, 5: 20}
 """Files an epoch, and files in all: at five of ten files each, only one epoch would count."""
-STEPS, QUICK_STEPS = 25, 9
+STEPS, QUICK_STEPS = 26, 10
+CORES = 2
 """Three folders of files, and the runs over them."""
 CANDIDATES = (("default", 2), ("RocksDB", 2), ("default", 8), ("RocksDB", 8))
 NOTES = (
@@ -33,6 +35,9 @@ NOTES = (
     "At 5 files an epoch, both sides read 20 files instead of 10, so that 3 epochs count.",
     "The DataFrame run gets its first file alone and the others when that epoch is done; its rate is "
     "by the clock from then to the end of the last epoch, and an epoch may take several batches.",
+    "What of the first counted epoch was prepared during the one before is added to its time.",
+    "Spark is given the options of our JVM, too, if it is faster with them. duckdb_rows_per_s: the same "
+    "files read, aggregated and written as one batch on as many threads; over_duckdb: our best over that.",
 )
 
 
@@ -60,13 +65,27 @@ class Series:
         data = self.data(10 if dataframe else FILES[each])
         return self._run(Ours(data=data, scratch=self._scratch(), files=each, dataframe=dataframe))
 
-    def spark(self, each: int, store: str, partitions: int) -> JobOutcome:
+    def spark(self, each: int, store: str, partitions: int, tuned: bool = False) -> JobOutcome:
         return self._run(
             Reference(
                 data=self.data(FILES[each]), scratch=self._scratch(), files=each, store=store,
-                partitions=partitions,
+                partitions=partitions, tuned=tuned,
             )
         )  # fmt: skip
+
+    def best_spark(self, candidates: Sequence[tuple[str, int]]) -> JobOutcome:
+        """Spark's fastest run with one of these, and that with our JVM options if it is faster still."""
+        tried = [self.spark(1, *candidate) for candidate in candidates]
+        best = max(tried, key=lambda outcome: outcome.rate)
+        assert isinstance(best.job, Reference)
+        tuned = self.spark(1, best.job.store, best.job.partitions, tuned=True)
+        return max(best, tuned, key=lambda outcome: outcome.rate)
+
+    def duckdb_rate(self, files: int, repeats: int) -> int:
+        """Rows a second of DuckDB over the same files."""
+        data = self.data(files)
+        query = aggregate_text(data, WINDOW)
+        return batch_rate(query, self._packets(files).total, self._folder, CORES, repeats)
 
     def _scratch(self) -> str:
         return str(self._folder / f"run-{len(self.runs)}")
@@ -114,10 +133,9 @@ def run_aggregate(quick: bool, steps: Steps) -> Result:
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         series = Series(Path(scratch) / "w1", steps, lambda files: w1(rows, files))
         ours = {1: [series.ours(1)]}
-        tried = [series.spark(1, *candidate) for candidate in candidates]
-        best = max(tried, key=lambda outcome: outcome.rate)
+        best = series.best_spark(candidates)
         assert isinstance(best.job, Reference)
-        chosen = (best.job.store, best.job.partitions)
+        chosen = (best.job.store, best.job.partitions, best.job.tuned)
         spark = {1: [best]}
         frames = [series.ours(1, dataframe=True)]
         # The sides take turns, so that a slow hour of the machine meets both
@@ -131,16 +149,19 @@ def run_aggregate(quick: bool, steps: Steps) -> Result:
             ours[each] = [series.ours(each) for _ in range(repeats)]
             if repeats > 1:
                 spark[each].append(series.spark(each, *chosen))
+        duckdb = series.duckdb_rate(10, repeats)
         wide = Series(Path(scratch) / "wide", steps, lambda files: w1(rows, files, 2_000_000))
         ten_times = wide.ours(1)
         wide_equal = all(check.equal for check in wide.checks)
-    return _result(series, ours, spark, frames, ten_times, wide_equal, chosen, quick, before)
+    return _result(
+        series, ours, spark, frames, ten_times, wide_equal, chosen, duckdb, quick, before
+    )
 
 
 def _result(
     series: Series, ours: dict[int, list[JobOutcome]], spark: dict[int, list[JobOutcome]],
-    frames: list[JobOutcome], ten_times: JobOutcome, wide_equal: bool, chosen: tuple[str, int],
-    quick: bool, before: list[float],
+    frames: list[JobOutcome], ten_times: JobOutcome, wide_equal: bool, chosen: tuple[str, int, bool],
+    duckdb: int, quick: bool, before: list[float],
 ) -> Result:  # fmt: skip
     ours_at = {each: rates(runs) for each, runs in ours.items()}
     spark_at = {each: rates(runs) for each, runs in spark.items()}
@@ -160,6 +181,8 @@ def _result(
         "best_files_per_epoch": {"ours": ours_best, "spark": spark_best},
         "dataframe_ratio": round(dataframe_ratio, 2),
         "dataframe_rows_per_s": frame_rate.median,
+        "duckdb_rows_per_s": duckdb,
+        "over_duckdb": round(ours_at[ours_best].median / duckdb, 3),
         "equal": equal,
         "peak_rss_mb": max(run.peak.rss_mb for run in ours[1]),
         "peak_pss_mb": max(run.peak.pss_mb for run in ours[1]),
@@ -171,7 +194,12 @@ def _result(
             "rows_per_s": round(ten_times.rate),
             "equal": wide_equal,
         },
-        "spark_configuration": {"store": chosen[0], "partitions": chosen[1], "heap": "8g"},
+        "spark_configuration": {
+            "store": chosen[0],
+            "partitions": chosen[1],
+            "our_jvm_options": chosen[2],
+            "heap": "8g",
+        },
         "comparison": series.comparison(),
         "spread": {
             "ours": {each: describe_spread(values) for each, values in ours_at.items()},
@@ -184,9 +212,10 @@ def _result(
         "configurations": [describe(run) for run in [*series.runs, ten_times]],
     }
     bars = (
-        Bar("ratio", figures["ratio"], ">=", 5), Bar("best_ratio", figures["best_ratio"], ">=", 10),
-        Bar("dataframe_ratio", figures["dataframe_ratio"], ">=", 3),
-        Bar("ten_times_groups.peak_rss_mb", ten_times.peak.rss_mb, "<", 4096),
+        Bar("ratio", figures["ratio"], ">=", 14), Bar("best_ratio", figures["best_ratio"], ">=", 14),
+        Bar("dataframe_ratio", figures["dataframe_ratio"], ">=", 6),
+        Bar("peak_rss_mb", figures["peak_rss_mb"], "<=", 1600),
+        Bar("ten_times_groups.peak_rss_mb", ten_times.peak.rss_mb, "<=", 2000),
     )  # fmt: skip
     java = spark[1][0].answer.java
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine(), "java": java}

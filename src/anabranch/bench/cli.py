@@ -31,10 +31,13 @@ from anabranch.bench.result import Result
 from anabranch.bench.sharing import run_sharing
 from anabranch.bench.skew import run_skew
 from anabranch.bench.spill import run_spill
+from anabranch.bench.start import run_start
 from anabranch.bench.state_growth import run_state_growth
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
+from anabranch.bench.timeline import run_timeline
 from anabranch.bench.topn import run_topn
+from anabranch.bench.zipf import run_dataframe, run_zipf
 from anabranch.errors import AnabranchError
 from anabranch.observe.commands import Commands
 from anabranch.observe.steps import Steps, live
@@ -52,6 +55,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "join": run_join,
     "multijoin": run_multijoin,
     "hotjoin": run_hotjoin,
+    "timeline": run_timeline,
+    "zipf": run_zipf,
+    "dataframe": run_dataframe,
+    "start": run_start,
     "reorder": run_reorder,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
@@ -124,6 +131,30 @@ def multijoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) 
 def hotjoin(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """3 million rows of few keys joined within a narrow bound, in epochs of any size (about 5 minutes)."""
     _finish(_measure(["hotjoin"], quick, save), as_json)
+
+
+@app.command()
+def timeline(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Where the milliseconds of an epoch go: W1, W2 and epochs of 1,000 rows (about 2 minutes)."""
+    _finish(_measure(["timeline"], quick, save), as_json)
+
+
+@app.command()
+def zipf(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W4: W1 with sources by Zipf's law, rate against Spark's (about 6 minutes)."""
+    _finish(_measure(["zipf"], quick, save), as_json)
+
+
+@app.command()
+def dataframe(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W1 whose rows a streaming DataFrame brings, rate against Spark's (about 8 minutes)."""
+    _finish(_measure(["dataframe"], quick, save), as_json)
+
+
+@app.command()
+def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """From the command to the first result of a small file, beside a script of Spark's (about 3 minutes)."""
+    _finish(_measure(["start"], quick, save), as_json)
 
 
 @app.command()

@@ -23,6 +23,7 @@ import psutil
 from anabranch.bench.measure import load, machine
 from anabranch.bench.result import Result
 from anabranch.engine.orders import Orders
+from anabranch.engine.preparing import Ahead
 from anabranch.engine.report import (
     Counts,
     EpochReport,
@@ -97,7 +98,10 @@ class MadeUp:
     def close(self) -> None:
         pass
 
-    def run(self, orders: Orders) -> EpochReport:
+    def has_prepared(self, orders: Orders) -> bool:
+        return False
+
+    def run(self, orders: Orders, ahead: Ahead | None = None) -> EpochReport:
         for moments, now, elsewhere in zip(self.moments, _clocks(), self._elsewhere, strict=True):
             moments.append(now - elsewhere)
         fewer, news = self._teller.tell(orders)

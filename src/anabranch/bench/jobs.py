@@ -14,6 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -37,6 +38,9 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     dataframe: bool = False
     """Read through `spark.readStream.parquet` instead of by our own tasks."""
     cores: int = 2
+    overlap: bool = True
+    arriving: bool = False
+    """Files come one by one while the query runs, each when the results of the one before are there."""
     best: bool = False
     """The largest packet of each source and window instead of the aggregate."""
 
@@ -59,12 +63,16 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
     partitions: int = 2
     memory: str = "8g"
     cores: int = 2
+    arriving: bool = False
+    tuned: bool = False
+    """With the options of the JVM and the serialiser that our own Spark has."""
     best: bool = False
     """The largest packet of each source and window instead of the aggregate."""
 
     def __str__(self) -> str:
+        tuned = " with our JVM options" if self.tuned else ""
         return (
-            f"Spark, {self.store} state store, {self.partitions} shuffle partitions, "
+            f"Spark{tuned}, {self.store} state store, {self.partitions} shuffle partitions, "
             f"{_files(self.files)} a trigger"
         )
 
@@ -78,6 +86,10 @@ class EpochTime(msgspec.Struct, frozen=True):
     rows: int
     ms: float
     state_rows: int = 0
+    ahead_ms: float = 0.0
+    """What of its work was done before it began: the longest of its splits, if these were prepared."""
+    timeline: dict[str, Any] = {}
+    """Of ours, the steps of driver and tasks."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,6 +102,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     steady_seconds: float
     """Without the first epoch: what the rate is made of."""
     java: str = ""
+    appeared_ms: list[float] = []
+    """From the arrival of a file until its results are visible."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +138,13 @@ def checkpoint_of(job: Job) -> Path:
 
 
 def steady(epochs: list[EpochTime]) -> tuple[int, float]:
-    """Rows and seconds of all epochs with rows but the first.
+    """Rows and seconds of all epochs with rows but the first; what was prepared in that one is counted, too.
 
     Spark ends with a batch without rows that gives out the last window; leaving it out is in its favour.
     """
     counted = [epoch for epoch in epochs[1:] if epoch.rows]
-    return sum(epoch.rows for epoch in counted), sum(epoch.ms for epoch in counted) / 1000
+    before = counted[0].ahead_ms if counted else 0.0
+    return sum(epoch.rows for epoch in counted), (sum(e.ms for e in counted) + before) / 1000
 
 
 def run_job(job: Job) -> JobOutcome:

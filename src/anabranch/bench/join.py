@@ -12,8 +12,8 @@ from anabranch.bench.result import Result
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 
-W2 = Workload(("a", "b"), 400_000)
-W3 = Workload(("a", "b", "c"), 2_000_000)
+W2 = Workload(("a", "b"), 400_000, 16, 26)
+W3 = Workload(("a", "b", "c"), 2_000_000, 18, 24)
 NOTES = (
     "Rows are the input rows of all streams. Rates leave out the first epoch of either side; "
     "total_seconds has it in it.",

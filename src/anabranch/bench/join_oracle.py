@@ -34,12 +34,17 @@ class Digest:
     checksum: int
 
 
-def digest_of_join(data: str, streams: tuple[str, ...], bound: int | None) -> Digest:
-    """DuckDB's result of the join over folders of files."""
+def join_of_files(data: str, streams: tuple[str, ...], bound: int | None) -> str:
+    """The join over folders of files, for DuckDB."""
     views = ", ".join(
         f"{name} AS (FROM read_parquet({_quoted(f'{data}/{name}/*.parquet')}))" for name in streams
     )
-    return _digest(f"WITH {views} {join_text(streams, bound)}", streams)
+    return f"WITH {views} {join_text(streams, bound)}"
+
+
+def digest_of_join(data: str, streams: tuple[str, ...], bound: int | None) -> Digest:
+    """DuckDB's result of the join over folders of files."""
+    return _digest(join_of_files(data, streams, bound), streams)
 
 
 def digest_of_results(results: Path, streams: tuple[str, ...]) -> Digest:

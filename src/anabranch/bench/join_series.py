@@ -12,10 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from anabranch.bench.aggregate import CANDIDATES, FILES, extremes
+from anabranch.bench.aggregate import CANDIDATES, CORES, FILES, extremes
 from anabranch.bench.data import Events
+from anabranch.bench.duck import batch_rate
 from anabranch.bench.jobs import Job, JobOutcome, Ours, Reference, run_job
-from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results
+from anabranch.bench.join_oracle import (
+    Digest,
+    digest_of_join,
+    digest_of_results,
+    join_of_files,
+)
 from anabranch.bench.result import describe, describe_spread, rates
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
@@ -32,6 +38,9 @@ class Workload:
 
     streams: tuple[str, ...]
     keys: int
+    ratio: float
+    best_ratio: float
+    """How many times as fast as Spark it should be: at one file an epoch, and each side at its best."""
     bound: int = BOUND
 
 
@@ -62,13 +71,21 @@ class JoinSeries:
             )
         )  # fmt: skip
 
-    def spark(self, each: int, store: str, partitions: int) -> JobOutcome:
+    def spark(self, each: int, store: str, partitions: int, tuned: bool = False) -> JobOutcome:
         return self._run(
             Reference(
                 data=self.data(FILES[each]), scratch=self._scratch(), files=each, store=store,
                 streams=self._work.streams, window=self._work.bound, partitions=partitions,
+                tuned=tuned,
             )
         )  # fmt: skip
+
+    def duckdb_rate(self, files: int, repeats: int) -> int:
+        """Rows a second of DuckDB over the same files."""
+        work = self._work
+        query = join_of_files(self.data(files), work.streams, work.bound)
+        rows = self._rows * files * len(work.streams)
+        return batch_rate(query, rows, self._folder, CORES, repeats)
 
     def _scratch(self) -> str:
         return str(self._folder / f"run-{len(self.runs)}")
@@ -109,7 +126,7 @@ class Comparison:
 
 def steps_of(quick: bool) -> int:
     """Steps of a comparison: two folders of files, and the runs over them."""
-    return 6 if quick else 20
+    return 7 if quick else 21
 
 
 def compare(work: Workload, quick: bool, steps: Steps) -> Comparison:
@@ -124,9 +141,12 @@ def compare(work: Workload, quick: bool, steps: Steps) -> Comparison:
         ours = {1: [series.ours(1)]}
         candidates = CANDIDATES[:1] if quick else CANDIDATES
         tried = [series.spark(1, *candidate) for candidate in candidates]
-        best = max(tried, key=lambda outcome: outcome.rate)
+        fastest = max(tried, key=lambda outcome: outcome.rate)
+        assert isinstance(fastest.job, Reference)
+        tuned = series.spark(1, fastest.job.store, fastest.job.partitions, tuned=True)
+        best = max(fastest, tuned, key=lambda outcome: outcome.rate)
         assert isinstance(best.job, Reference)
-        chosen = (best.job.store, best.job.partitions)
+        chosen = (best.job.store, best.job.partitions, best.job.tuned)
         spark = {1: [best]}
         # The sides take turns, so that a slow hour of the machine meets both
         for again in range(1, repeats):
@@ -138,12 +158,13 @@ def compare(work: Workload, quick: bool, steps: Steps) -> Comparison:
             ours[each] = [series.ours(each) for _ in range(repeats)]
             if repeats > 1:
                 spark[each].append(series.spark(each, *chosen))
-    return _comparison(series, work, ours, spark, chosen, rows)
+        duckdb = series.duckdb_rate(FILES[1], repeats)
+    return _comparison(series, work, ours, spark, chosen, rows, duckdb)
 
 
 def _comparison(
     series: JoinSeries, work: Workload, ours: dict[int, list[JobOutcome]],
-    spark: dict[int, list[JobOutcome]], chosen: tuple[str, int], rows: int,
+    spark: dict[int, list[JobOutcome]], chosen: tuple[str, int, bool], rows: int, duckdb: int,
 ) -> Comparison:  # fmt: skip
     ours_at = {each: rates(runs) for each, runs in ours.items()}
     spark_at = {each: rates(runs) for each, runs in spark.items()}
@@ -155,6 +176,8 @@ def _comparison(
         "ratio": round(ours_at[1].median / spark_at[1].median, 2),
         "best_ratio": round(ours_at[ours_best].median / spark_at[spark_best].median, 2),
         "best_files_per_epoch": {"ours": ours_best, "spark": spark_best},
+        "duckdb_rows_per_s": duckdb,
+        "over_duckdb": round(ours_at[ours_best].median / duckdb, 3),
         "equal": series.equal,
         "rows_per_epoch": rows * len(work.streams),
         "keys": work.keys,
@@ -163,7 +186,12 @@ def _comparison(
         "peak_pss_mb": max(run.peak.pss_mb for run in ours[1]),
         "spark_peak_rss_mb": max(run.peak.rss_mb for run in spark[1]),
         "spark_peak_pss_mb": max(run.peak.pss_mb for run in spark[1]),
-        "spark_configuration": {"store": chosen[0], "partitions": chosen[1], "heap": "8g"},
+        "spark_configuration": {
+            "store": chosen[0],
+            "partitions": chosen[1],
+            "our_jvm_options": chosen[2],
+            "heap": "8g",
+        },
         "comparison": series.comparison(),
         "spread": {
             "ours": {each: describe_spread(values) for each, values in ours_at.items()},
@@ -174,7 +202,7 @@ def _comparison(
         "configurations": [describe(run) for run in series.runs],
     }
     bars = (
-        Bar("ratio", figures["ratio"], ">=", 7),
-        Bar("best_ratio", figures["best_ratio"], ">=", 15),
+        Bar("ratio", figures["ratio"], ">=", work.ratio),
+        Bar("best_ratio", figures["best_ratio"], ">=", work.best_ratio),
     )
     return Comparison(figures, bars, series.equal, spark[1][0].answer.java)

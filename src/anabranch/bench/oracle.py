@@ -30,17 +30,21 @@ class Check:
         return self.complete and self.rows > 0 and not self.missing and not self.unexpected
 
 
+def aggregate_text(data: str, window: int) -> str:
+    """The windowed aggregate over a folder of files, for DuckDB."""
+    return (
+        f"SELECT time // {window} AS tb, srcIP, destIP, count(*) AS cnt, sum(len) AS bytes "
+        f"FROM read_parquet({_quoted(f'{data}/*.parquet')}) GROUP BY ALL"
+    )
+
+
 class BenchOracle:
     """DuckDB's result of the windowed aggregate over a folder of files."""
 
     def __init__(self, data: str, window: int) -> None:
         self._duck = connect()
         files = _quoted(f"{data}/*.parquet")
-        self._duck.execute(
-            f"""CREATE TABLE expected AS
-            SELECT time // {window} AS tb, srcIP, destIP, count(*) AS cnt, sum(len) AS bytes
-            FROM read_parquet({files}) GROUP BY ALL"""
-        )
+        self._duck.execute(f"CREATE TABLE expected AS {aggregate_text(data, window)}")
         newest = self._one(f"SELECT max(time) FROM read_parquet({files})")
         self.closed = tuple(range(int(newest) // window))
 

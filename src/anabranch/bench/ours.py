@@ -7,9 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow.parquet as pq
 
 from anabranch import Session, col, count, sum_
+from anabranch.bench.arriving import arrivals, epochs_seen
 from anabranch.bench.jobs import Answer, EpochTime, Ours, checkpoint_of, results_of, steady
 from anabranch.bench.join_oracle import join_text
 from anabranch.engine.run import Run
@@ -32,9 +34,13 @@ def run_ours(job: Ours) -> Answer:
             "max_bytes_per_epoch": UNLIMITED,
             "max_rows_per_epoch": UNLIMITED,
             "recent_progress": 1000,
+            # Another version that is measured may not have it
+            **({} if job.overlap else {"overlap": False}),
         },
     )
     try:
+        if job.arriving:
+            return _from_arriving(session, job)
         return _from_dataframe(session, job) if job.dataframe else _from_path(session, job)
     finally:
         session.stop()
@@ -53,6 +59,28 @@ def _from_path(session: Session, job: Ours) -> Answer:
     epochs = _epochs(run.recent_progress)
     rows, steady_seconds = steady(epochs)
     return Answer(epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds)
+
+
+def _from_arriving(session: Session, job: Ours) -> Answer:
+    """Files that come one by one into a folder that is watched."""
+    files, folder = sorted(Path(job.data).glob("*.parquet")), Path(job.scratch) / "arriving"
+    folder.mkdir()
+    schema = pl.Schema(pl.read_parquet_schema(files[0]))
+    session.stream(STREAM, path=folder, format="parquet", schema=schema, ordered="time")
+    began = time.monotonic()
+    run = start_ours(session, job, "continuous")
+    results = results_of(job)
+    times = arrivals(
+        files, folder, lambda: epochs_seen(results), lambda: run.await_termination(0.0)
+    )
+    seconds = time.monotonic() - began
+    run.stop()
+    epochs = _epochs(run.recent_progress)
+    rows, steady_seconds = steady(epochs)
+    return Answer(
+        epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds,
+        appeared_ms=times,
+    )  # fmt: skip
 
 
 def _from_dataframe(session: Session, job: Ours) -> Answer:
@@ -125,6 +153,14 @@ def _epochs(progress: list[dict[str, Any]]) -> list[EpochTime]:
             told["numInputRows"],
             float(told["durationMs"]["triggerExecution"]),
             sum(operator["numRowsTotal"] for operator in told["stateOperators"]),
+            _ahead(told["customMetrics"].get("timeline", {})),
+            told["customMetrics"].get("timeline", {}),
         )
         for told in progress
     ]
+
+
+def _ahead(timeline: dict[str, Any]) -> float:
+    """The milliseconds of the longest of the splits that began before their epoch."""
+    early = [split for split in timeline.get("splits", ()) if split["at"] < 0]
+    return max((sum(split["steps"].values()) for split in early), default=0.0)

@@ -11,6 +11,7 @@ from rich.table import Table
 from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
+from anabranch.bench.speed_report import SPEED_LINES
 
 
 def show(result: Result, console: Console) -> None:
@@ -124,19 +125,6 @@ def _state_growth(figures: dict[str, Any]) -> Iterator[str]:
         )
     yield f"growth of the fastest epochs, least hurt by other work: {figures['fastest_growth']:g}"
     yield f"peak memory of all processes: {figures['peak_rss_mb']:,.0f} MB"
-
-
-def _latency(figures: dict[str, Any]) -> Iterator[str]:
-    for side, name in (("ours", "Anabranch"), ("spark", "Spark    ")):
-        times = figures[side]
-        spread = times["spread"]
-        yield (
-            f"{name} median {times['median_ms']:,.0f} ms, p90 {times['p90_ms']:,.0f} ms "
-            f"(medians of {spread['runs']} runs: {spread['least']:,.0f} to {spread['most']:,.0f})"
-        )
-    yield f"ratio between the best run of each side: {figures['ratio_of_best_runs']:g}"
-    chosen = figures["spark_configuration"]
-    yield f"Spark's best: {chosen['store']} state store, {chosen['partitions']} shuffle partitions"
 
 
 def _partitioning(figures: dict[str, Any]) -> Iterator[str]:
@@ -286,7 +274,8 @@ def _observe(figures: dict[str, Any]) -> Iterator[str]:
 
 
 LINES = {
-    "aggregate": _aggregate, "state-growth": _state_growth, "latency": _latency, "join": _join,
+    **SPEED_LINES,
+    "aggregate": _aggregate, "state-growth": _state_growth, "join": _join,
     "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from anabranch.bench.arriving import arrivals, files_seen
 from anabranch.bench.jobs import Answer, EpochTime, Reference, checkpoint_of, results_of, steady
+from anabranch.engine.local import DEFAULTS, JAVA_OPTIONS
 
 PACKAGE = "org.apache.spark.sql.execution.streaming.state"
 STORES = {
@@ -24,8 +27,13 @@ STORES = {
 def reference_spark(job: Reference) -> SparkSession:
     """A plain Spark session with the job's state store and shuffle partitions."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    options: dict[str, str | float | int | bool | None] = {
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.serializer": DEFAULTS["spark.serializer"],
+    }
     spark = (
         SparkSession.builder.master(f"local[{job.cores}]")
+        .config(map=options if job.tuned else {})
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", job.memory)
@@ -48,14 +56,22 @@ def run_reference(job: Reference) -> Answer:
     results = _joined(spark, job) if job.streams else _flows(spark, job)
     results = _best(spark, job) if job.best else results
     began = time.monotonic()
-    query = (
+    writer = (
         results.writeStream.format("parquet")
         .outputMode("append")
         .option("checkpointLocation", str(checkpoint_of(job)))
-        .trigger(availableNow=True)
-        .start(str(results_of(job)))
     )
-    query.awaitTermination()
+    appeared: list[float] = []
+    if job.arriving:
+        query = writer.start(str(results_of(job)))
+        appeared = arrivals(
+            sorted(Path(job.data).glob("*.parquet")), Path(job.scratch) / "arriving",
+            lambda: files_seen(results_of(job)), lambda: not query.isActive,
+        )  # fmt: skip
+        query.stop()
+    else:
+        query = writer.trigger(availableNow=True).start(str(results_of(job)))
+        query.awaitTermination()
     seconds = time.monotonic() - began
     epochs = [
         EpochTime(
@@ -69,15 +85,22 @@ def run_reference(job: Reference) -> Answer:
     spark.stop()
     rows, steady_seconds = steady(epochs)
     return Answer(
-        epochs=epochs, seconds=seconds, steady_rows=rows, steady_seconds=steady_seconds, java=java
+        epochs=epochs,
+        seconds=seconds,
+        steady_rows=rows,
+        steady_seconds=steady_seconds,
+        java=java,
+        appeared_ms=appeared,
     )
 
 
 def _files(spark: SparkSession, job: Reference, folder: str) -> DataFrame:
+    watched = Path(job.scratch) / "arriving" if job.arriving else Path(folder)
+    watched.mkdir(exist_ok=True)
     return (
         spark.readStream.schema(spark.read.parquet(folder).schema)
         .option("maxFilesPerTrigger", job.files)
-        .parquet(folder)
+        .parquet(str(watched))
     )
 
 

@@ -28,7 +28,7 @@ RECENT = 0.3
 """The weight of the newest epoch in the seconds that a row takes."""
 MEASURED = 5
 """Epochs over which the effect of a change is measured."""
-FIRST_COST = 0.02
+FIRST_COST = 0.05
 """Seconds in which a site counts what other shapes would do, as long as none has done so."""
 SLOWER = 1.3
 """A row that takes so many times as long as when a join was last looked at is a reason to look again ..."""

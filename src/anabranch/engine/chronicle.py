@@ -19,6 +19,7 @@ from anabranch.control.decisions import Decision, rounded
 from anabranch.control.governor import Governor
 from anabranch.control.observed import Observed, state_bytes
 from anabranch.engine.commit import Checkpoint
+from anabranch.engine.laps import Laps
 from anabranch.engine.options import RunOptions
 from anabranch.engine.orders import Orders
 from anabranch.engine.progress import describe_epoch
@@ -97,14 +98,14 @@ class Chronicle:
 
     def epoch(
         self, orders: Orders, report: EpochReport, shown: Observed, offers: Mapping[str, Offer],
-        times: tuple[float, ...], placement: Mapping[int, str],
+        previous: float, laps: Laps, placement: Mapping[int, str],
     ) -> None:  # fmt: skip
         """Tells of an epoch and of what was decided after it; maps must not change meanwhile."""
         checkpoint, manifest = self._checkpoint, self._checkpoint.manifest
         untold = self._governor.untold()
         told = describe_epoch(
-            manifest.run_id, self._run_id, self._options.name, orders, manifest, report, offers, times,
-            checkpoint.sinks, self._governor.describe(manifest, untold), placement,
+            manifest.run_id, self._run_id, self._options.name, orders, manifest, report, offers,
+            previous, laps, checkpoint.sinks, self._governor.describe(manifest, untold), placement,
         )  # fmt: skip
         told["customMetrics"]["warnings"] += checkpoint.warnings
         checkpoint.warnings = []

@@ -227,6 +227,10 @@ class Checkpoint:
         with contextlib.suppress(StateError, OSError):
             self.store.ledger.sweep()
 
+    def withdraw(self, epoch: int, attempt: str) -> None:
+        """Removes what was staged for an epoch that is run in another attempt."""
+        self._outlets.discard(epoch, attempt)
+
     def taken_over(self) -> StateError | None:
         """What there is to say if another run has claimed the checkpoint; None if it has not."""
         # A folder that cannot be listed or read tells nothing

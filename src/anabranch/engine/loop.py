@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import shutil
 import time
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Event
 
 from anabranch.control.governor import Governor
 from anabranch.engine.chronicle import Chronicle
 from anabranch.engine.commit import Checkpoint
-from anabranch.engine.lanes import LaneWatch, lanes_reached
+from anabranch.engine.lanes import LaneWatch
+from anabranch.engine.laps import Laps
 from anabranch.engine.machine import free_memory
 from anabranch.engine.options import RunOptions
-from anabranch.engine.orders import Orders, StandingOrders, stream_orders
-from anabranch.engine.reading import lanes_of, limits_of, spread, tasks_of
+from anabranch.engine.ordering import Ordering
+from anabranch.engine.orders import Orders
+from anabranch.engine.preparing import Ahead, Attempt, foretold
+from anabranch.engine.reading import limits_of
+from anabranch.engine.report import SplitReport
 from anabranch.engine.sampling import observed
 from anabranch.engine.transport import Transport
 from anabranch.errors import STAGES, AnabranchError, RunError, StateError
 from anabranch.plan.plan import Plan
 from anabranch.routing.lane_times import NOBODY, Idle
-from anabranch.routing.reach import Reach
-from anabranch.sources.base import Offer, ReadContext, Reader, Source
+from anabranch.sources.base import EpochLimits, LooksAhead, Offer, ReadContext, Reader, Source
 
 
 class Loop:
@@ -49,9 +51,11 @@ class Loop:
         self._sources = sources
         self._readers: dict[str, Reader] = {}
         self._transport = transport
-        self._standing = StandingOrders(plan, options.root, options.settings)
+        self._ordering = Ordering(plan, options, checkpoint, governor)
         self._lane_watch = LaneWatch(checkpoint.manifest.streams)
         governor.memory.assume(options.settings.memory_share * free_memory())
+        self._foreseen: Attempt | None = None
+        """The attempt at the next epoch that its splits are prepared for."""
         self._began = 0.0
 
     def open(self) -> None:
@@ -84,7 +88,7 @@ class Loop:
         steps: list[tuple[str, Callable[[], None]]] = [
             (f"Stream '{name}'", reader.stop) for name, reader in self._readers.items()
         ]
-        steps += [("The transport", self._transport.close)]
+        steps += [("The transport", self._transport.close), ("What was prepared", self._withdraw)]
         steps += [(f"The checkpoint '{self.options.root}'", self.checkpoint.close)]
         for what, release in steps:
             try:
@@ -95,6 +99,11 @@ class Loop:
         if self.options.temporary:
             shutil.rmtree(self.options.checkpoint, ignore_errors=True)
         return failure
+
+    def _withdraw(self) -> None:
+        if self._foreseen is not None:
+            self.checkpoint.withdraw(self.checkpoint.manifest.epoch + 1, self._foreseen.name)
+            self._foreseen = None
 
     def run(self) -> None:
         """Epoch after epoch, until there is nothing more to do or it is told to stop."""
@@ -121,7 +130,7 @@ class Loop:
 
     def _turn(self) -> bool:
         """One epoch if there is input; False when the run is over."""
-        began = time.monotonic()
+        laps = Laps()
         with self.governor.changing:
             alive = self._transport.alive(self.governor.sites)
             if any(alive):
@@ -138,12 +147,12 @@ class Loop:
             if self.options.close_at_end and manifest.spilled:
                 # What is owed comes before the end
                 self.governor.holdings.spilling.settle(manifest)
-                self._epoch({}, began)
+                self._epoch({}, laps)
                 return True
             if self.options.close_at_end and not manifest.ended:
-                self._epoch({}, began, ended=True)
+                self._epoch({}, laps, ended=True)
             elif self.governor.holding(manifest, flush=True).released:
-                self._epoch({}, began, flush=True)
+                self._epoch({}, laps, flush=True)
             return False
         if offers and manifest.ended:
             raise StateError(
@@ -154,20 +163,23 @@ class Loop:
         idle = self.checkpoint.idle(time.time(), waiting)
         fallen = self.checkpoint.idleness_matters(idle)
         if offers or fallen or self.governor.pending(manifest):
-            self._epoch(offers, began, idle=idle)
+            self._epoch(offers, laps, idle=idle)
         else:
             self.message = "Waiting for data to arrive"
             self.stopping.wait(self.options.settings.poll_interval_seconds)
             if self.governor.holdings.spilling.starving(manifest):
-                self._epoch({}, began, idle=idle)
+                self._epoch({}, laps, idle=idle)
         return True
 
     def _tasks(self) -> int:
         return self.options.settings.split_tasks or self._transport.parallelism()
 
-    def _poll(self) -> dict[str, Offer]:
+    def _limits(self) -> EpochLimits:
         room = float(self.governor.memory.limit.sum())
-        limits = limits_of(self.options.settings, room, len(self._readers), self._tasks())
+        return limits_of(self.options.settings, room, len(self._readers), self._tasks())
+
+    def _poll(self) -> dict[str, Offer]:
+        limits = self._limits()
         ordinal = self.checkpoint.manifest.ordinal
         offers: dict[str, Offer] = {}
         for name, reader in self._readers.items():
@@ -178,22 +190,23 @@ class Loop:
         return offers
 
     def _epoch(
-        self, offers: dict[str, Offer], began: float, ended: bool = False,
+        self, offers: dict[str, Offer], laps: Laps, ended: bool = False,
         idle: Idle = NOBODY, flush: bool = False,
     ) -> None:  # fmt: skip
         self.busy = True
         epoch = self.checkpoint.manifest.epoch + 1
         self.message = f"Running epoch {epoch}"
-        polled = time.monotonic()
+        laps.ended("poll")
         step = self.options.faults.on_step
         step("begin", epoch)
         with self.governor.changing:
             # All at once: maps, sites and what waits belong together
-            orders = self._orders(epoch, offers, ended, idle, flush)
+            orders = self._orders(offers, ended, idle, flush)
             steered = self.governor.record()
+        laps.ended("orders")
         step("before-tasks", epoch)
         try:
-            report = self._transport.run(orders)
+            report = self._transport.run(orders, self._looking_ahead(orders, offers))
             fault = report.fault()
             if fault:
                 raise STAGES.get(fault.kind, RunError)(fault.message)
@@ -201,7 +214,7 @@ class Loop:
         except BaseException:
             self.checkpoint.discard(orders)
             raise
-        ran = time.monotonic()
+        laps.ended("tasks")
         step("before-commit", epoch)
         shown = observed(orders, report)
         with self.governor.changing:
@@ -209,73 +222,59 @@ class Loop:
             combining = frozenset(self.governor.holdings.combining)
             steered = replace(steered, pins=self.governor.pins, combining=combining)
         self.checkpoint.commit(orders, report, offers, steered)
-        committed = time.monotonic()
+        laps.ended("commit")
         step("after-commit", epoch)
         self.checkpoint.publish()
+        laps.ended("publish")
         step("after-publish", epoch)
         for name, offer in offers.items():
             self._readers[name].committed(offer.offset)
         self.checkpoint.clear()
+        laps.ended("clear")
         with self.governor.changing:
             self.governor.allot(self.checkpoint.manifest)
             self.governor.adapt(shown, self.checkpoint.manifest)
-            times = (self._began, began, polled, ran, committed, time.monotonic())
-            self.chronicle.epoch(orders, report, shown, offers, times, self._transport.placement)
-        self._began = began
+            laps.ended("adapt")
+            placement = self._transport.placement
+            self.chronicle.epoch(orders, report, shown, offers, self._began, laps, placement)
+        self._began = laps.began
         self.busy = False
 
-    def _orders(
-        self, epoch: int, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool
-    ) -> Orders:
-        options, manifest = self.options, self.checkpoint.manifest
-        pieces = [(name, piece) for name, offer in offers.items() for piece in offer.pieces]
-        streams, maps = self.plan.streams, self.governor.maps
-        lanes = lanes_of(streams, manifest.streams, maps, pieces)
-        self.governor.begin(manifest)
-        waiting = self.governor.holding(manifest, ended, flush)
-        holdings, last = self.governor.holdings, ended or flush
-        spilled, cleaned = holdings.spilling.take_next(manifest, last)
-        resettling = holdings.resettling({*waiting.holds, *spilled})
-        last = last or holdings.spilling.settling
-        turns = holdings.shapes.take_next(
-            manifest, maps, waiting.holds, spilled, cleaned, resettling.scattering, last
-        )
-        attempt = uuid.uuid4().hex[:8]
-        return Orders(
-            standing=self._standing,
-            epoch=epoch,
-            attempt=attempt,
-            sites=self.governor.sites,
-            maps=self.governor.maps,
-            shelves={name: record.shelf for name, record in manifest.subqueries.items()},
-            combine=frozenset(self.governor.holdings.combining),
-            newest={name: record.newest for name, record in manifest.streams.items()},
-            lane_times=lanes_reached(manifest.streams, offers),
-            watermarks=manifest.watermarks,
-            idle=idle,
-            ended=ended,
-            settling=self.governor.holdings.spilling.settling,
-            streams=stream_orders(options, self.plan.streams, time.time()),
-            results=self.checkpoint.stagings(epoch, attempt),
-            pieces=spread(pieces, self._tasks(), tasks_of(streams, maps, lanes)),
-            lanes=lanes,
-            grids=dict(self.governor.holdings.grids.current),
-            hot=self.governor.holdings.hot.condensed(epoch),
-            scattered={
-                name: tuple(record.scattered)
-                for name, record in manifest.exchanges.items()
-                if record.scattered
-            },
-            resettling=resettling,
-            turns=turns,
-            sampling=self.governor.planning.due(ended),
-            released=waiting.released,
-            held=waiting.held,
-            reach={
-                name: Reach(reached.watermark, waiting.holds.get(name, ()), spilled.get(name, ()))
-                for name, reached in manifest.reach.items()
-            },
-            cleaned=cleaned,
-            fetch=self.governor.fetches(manifest),
-            faults=options.faults.of_sites(epoch, attempt, options.checkpoint),
-        )
+    def _orders(self, offers: dict[str, Offer], ended: bool, idle: Idle, flush: bool) -> Orders:
+        """The orders of the next epoch; if they came as foretold, those that its splits are prepared for."""
+        epoch, foreseen = self.checkpoint.manifest.epoch + 1, self._foreseen
+        attempt = foreseen or self._ordering.attempt(epoch)
+        orders = self._ordering.orders(offers, self._tasks(), attempt, ended, idle, flush)
+        self._foreseen = None
+        if foreseen is None or self._transport.has_prepared(orders):
+            return orders
+        self.checkpoint.withdraw(epoch, foreseen.name)
+        other = self._ordering.attempt(epoch)
+        return replace(orders, attempt=other.name, streams=other.streams, results=other.results)
+
+    def _looking_ahead(self, orders: Orders, offers: Mapping[str, Offer]) -> Ahead | None:
+        """Tells the splits of the next epoch what to prepare; None where nothing is to be prepared."""
+        readers = {
+            name: reader for name, reader in self._readers.items() if isinstance(reader, LooksAhead)
+        }
+        if not self.options.settings.overlap or orders.ended or len(readers) < len(self._readers):
+            return None
+
+        def ahead(splits: Sequence[SplitReport]) -> Orders | None:
+            unsteady = orders.holds or self.governor.moving or any(split.fault for split in splits)
+            if unsteady or self.stopping.is_set():
+                return None
+            ordinal = max([orders_ordinal, *(offer.next_ordinal for offer in offers.values())])
+            following: dict[str, Offer] = {}
+            for name, reader in readers.items():
+                offer = reader.look_ahead(self._limits(), ordinal, offers.get(name))
+                if offer is not None:
+                    following[name] = offer
+                    ordinal = offer.next_ordinal
+            if not following:
+                return None
+            self._foreseen = self._ordering.attempt(orders.epoch + 1)
+            return foretold(orders, splits, following, self._tasks(), self._foreseen)
+
+        orders_ordinal = self.checkpoint.manifest.ordinal
+        return ahead

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from anabranch.engine.counting import count
 from anabranch.engine.orders import Orders
-from anabranch.engine.report import Counts, SiteReport, SplitReport, Word
+from anabranch.engine.report import Counts, SiteReport, SplitReport
 from anabranch.engine.sharing import SHARED, exchange_of, readers_of, share, slots_in
 from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError
@@ -25,7 +25,7 @@ from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
 from anabranch.plan.subquery import Path as RowPath
-from anabranch.routing.frame import Frame, Inlet, Parcel, alike, concat, narrow
+from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow
 from anabranch.routing.hashing import hash_columns, hashable
 from anabranch.routing.locator import in_turn, slot_of_locator
 from anabranch.routing.reach import slots_of, within
@@ -238,12 +238,6 @@ class Outbox:
             for exchange, arrays in self._sent.items()
             for mine in [self.orders.maps[exchange].partitions_of(site)]
         }
-
-
-def pack(words: list[Word], boxes: list[list[tuple[Inlet, Frame]]]) -> Iterator[bytes]:
-    """One parcel per site, with the word for it."""
-    for word, box in zip(words, boxes, strict=True):
-        yield Parcel(word, box).pack()
 
 
 def split_by_site(

@@ -8,8 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from anabranch.engine.laps import Laps
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import EpochReport
+from anabranch.engine.timeline import timeline
 from anabranch.operators.base import END_OF_TIME
 from anabranch.plan.plan import Plan, StreamPlan
 from anabranch.plan.subquery import BY_LANE
@@ -21,12 +23,11 @@ from anabranch.state.table import StateTable
 
 def describe_epoch(
     id: str, run_id: str, name: str, orders: Orders, manifest: Manifest, report: EpochReport,
-    offers: Mapping[str, Offer], times: tuple[float, ...], sinks: Mapping[str, Sink],
+    offers: Mapping[str, Offer], previous: float, laps: Laps, sinks: Mapping[str, Sink],
     adaptation: Mapping[str, Any], placement: Mapping[int, str],
 ) -> dict[str, Any]:  # fmt: skip
-    """The progress report of one epoch; plain values only."""
-    previous, began, polled, ran, committed, published = times
-    seconds = max(published - began, 1e-9)
+    """The progress report of one epoch, the one before which began at `previous`; plain values only."""
+    steps, seconds = laps.seconds, max(laps.total, 1e-9)
     result_rows = report.result_rows()
     rows = sum(seen.rows for split in report.splits for seen in split.streams.values())
     return {
@@ -36,13 +37,15 @@ def describe_epoch(
         "timestamp": _stamp(manifest.committed_at),
         "batchId": orders.epoch,
         "numInputRows": rows,
-        "inputRowsPerSecond": rows / max(began - previous, 1e-9) if previous else rows / seconds,
+        "inputRowsPerSecond": rows / max(laps.began - previous, 1e-9)
+        if previous
+        else rows / seconds,
         "processedRowsPerSecond": rows / seconds,
         "durationMs": {
-            "latestOffset": _ms(polled - began),
-            "addBatch": _ms(ran - polled),
-            "commitOffsets": _ms(committed - ran),
-            "publish": _ms(published - committed),
+            "latestOffset": _ms(steps["poll"]),
+            "addBatch": _ms(steps["orders"] + steps["tasks"]),
+            "commitOffsets": _ms(steps["commit"]),
+            "publish": _ms(steps["publish"] + steps["clear"] + steps["adapt"]),
             "triggerExecution": _ms(seconds),
         },
         "eventTime": _event_time(orders.plan.streams.values(), manifest),
@@ -67,6 +70,7 @@ def describe_epoch(
             "ended": orders.ended,
             "warnings": _warnings(report) + [f"Balance: {w}." for w in adaptation["warnings"]],
             "adaptation": adaptation,
+            "timeline": timeline(laps, report),
         },
     }
 

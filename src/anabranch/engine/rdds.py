@@ -83,6 +83,17 @@ class Rdds:
         addressed = self._pairwise(pairs).asJavaPairRDD()
         return self._values(addressed.partitionBy(self._partitioners[sites]))
 
+    def begin(self, shuffled: Any) -> Any:
+        """Has the tasks before a shuffle run now, by themselves; what ends when they have."""
+        spark = self._context._jsc.sc()
+        # The values are a map over the pairs, which come right from the shuffle
+        pairs = shuffled.rdd().dependencies().head().rdd()
+        return spark.submitMapStage(pairs.dependencies().head())
+
+    def jobs(self) -> int:
+        """How many jobs there have been, those of others too."""
+        return int(self._context._jsc.sc().dagScheduler().numTotalJobs())
+
     def zipped(self, shuffled: Any, executors: Sequence[str], senders: int) -> Any:
         """Shuffled partitions of `senders` elements each, every one preferring its executor."""
         if self._pins[0] != tuple(executors):

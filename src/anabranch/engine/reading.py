@@ -10,7 +10,6 @@ from anabranch.routing.lanes import place_lanes
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import Settings
 from anabranch.sources.base import EpochLimits, Piece
-from anabranch.state.manifest import StreamRecord
 
 EPOCH_SHARE, LEAST_EPOCH = 1 / 8, 1024 * 1024
 """How much of what sites may keep an epoch reads, as files have it: on their way rows are several times as
@@ -47,15 +46,15 @@ def spread(
 
 
 def lanes_of(
-    streams: Mapping[str, StreamPlan], records: Mapping[str, StreamRecord],
+    streams: Mapping[str, StreamPlan], known: Mapping[str, Mapping[str, int]],
     maps: Mapping[str, PartitionMap], pieces: list[tuple[str, Piece]],
 ) -> dict[str, dict[str, int]]:  # fmt: skip
-    """The slot of each lane of the streams that come partitioned as the plan wants them."""
+    """The slot of each lane of the streams that come partitioned as the plan wants them; some are known."""
     lanes: dict[str, dict[str, int]] = {}
     for name, stream in streams.items():
         if stream.exchange is not None:
             new = sorted({piece.lane or "" for origin, piece in pieces if origin == name})
-            lanes[name] = place_lanes(records[name].lanes, new, maps[stream.exchange].hashed)
+            lanes[name] = place_lanes(known[name], new, maps[stream.exchange].hashed)
     return lanes
 
 

@@ -58,9 +58,13 @@ class SplitReport(msgspec.Struct):
     """Rows of hot slots before and after sub-aggregation, by exchange."""
     copied: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """Rows that were sent more than once to cells of hot keys, by subquery and input."""
+    started: float = 0.0
+    """The time of day at which it began."""
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to telling rows apart by site."""
+    steps: dict[str, float] = msgspec.field(default_factory=dict)
+    """The seconds of each of its steps."""
     fault: Fault | None = None
 
 
@@ -112,6 +116,8 @@ class SiteReport(msgspec.Struct):
     seconds: float = 0.0
     exchange_seconds: float = 0.0
     """The part of it that goes to taking frames in and telling rows apart by site."""
+    steps: dict[str, float] = msgspec.field(default_factory=dict)
+    """The seconds of each of its steps."""
     executor: str = ""
     machine: str = ""
     memory: int = 0
@@ -140,6 +146,8 @@ class EpochReport(msgspec.Struct):
     sites: list[SiteReport] = msgspec.field(default_factory=list)
     seconds: float = 0.0
     """How long all tasks together took, as the driver saw it."""
+    steps: dict[str, float] = msgspec.field(default_factory=dict)
+    """The seconds of what the driver did to have them run."""
 
     def parts(self) -> list[SplitReport | SiteReport]:
         return [*self.splits, *self.sites]

@@ -16,9 +16,10 @@ import polars as pl
 
 from anabranch.adapt.protocols.replanning import NO_TURN
 from anabranch.engine.counting import Made, added
+from anabranch.engine.laps import Laps
 from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
-from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.outbox import Outbox, explained, write_results
 from anabranch.engine.remembering import parts_of, plain_again, put_aside, remember
 from anabranch.engine.replanning import count_sample
 from anabranch.engine.report import (
@@ -34,17 +35,19 @@ from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, unpack
+from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, pack, packed, unpack
 from anabranch.routing.locator import slot_of_locator
 from anabranch.routing.reach import Reach, SlotFlow, within
 from anabranch.state.segment import LOCATOR, Ranges
 
 
-def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) -> Iterator[bytes]:
+def run_site(
+    orders: Orders, level: int, site: int, parcels: Iterable[bytes], handover: str = ""
+) -> Iterator[bytes]:
     """The parcels for the next level's sites, or at the last level the reports for the driver."""
-    began = time.perf_counter()
+    laps = Laps()
     report = SiteReport(
-        level, site, started=time.time(), worker=os.getpid(),
+        level, site, started=laps.started, worker=os.getpid(),
         executor=_executor(), machine=os.uname().nodename, memory=free_memory(),
     )  # fmt: skip
     frames: dict[Inlet, list[Frame]] = {}
@@ -52,6 +55,7 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     words: list[Word] = []
     # In the order of the senders: a task that is run again does the same, whatever came first
     heard = [(msgspec.convert(plain, Word), contents) for plain, contents in map(unpack, parcels)]
+    laps.ended("receive")
     for word, contents in sorted(heard, key=lambda one: one[0].sender):
         words.append(word)
         for inlet, frame, length in contents:
@@ -61,7 +65,8 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     report.arrived = {
         name: added([word.sent[name] for word in words if name in word.sent]) for name in names
     }
-    report.exchange_seconds = time.perf_counter() - began
+    laps.ended("unpack")
+    report.exchange_seconds = laps.total
     splits = [split for word in words for split in word.splits]
     sites = [known for word in words for known in word.sites]
     fault = next((word.fault for word in words if word.fault), None)
@@ -86,8 +91,9 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
                 done.rows_received = sum(f.rows.height for part in received for f in part)
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
+                laps.ended("take")
                 with explained(f"Subquery '{subquery.name}'"):
-                    _advance(orders, subquery, site, received, reach, report, outbox, made)
+                    _advance(orders, subquery, site, received, reach, report, outbox, made, laps)
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed
             report.held, report.made = outbox.held, made.of(site)
@@ -99,8 +105,10 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
     orders.place.forget(
         lambda: set().union(*(shelf.files for shelf in shelves)), f"{orders.epoch:012d}"
     )
+    laps.ended("combine")
+    report.steps = laps.seconds
     if level == orders.plan.levels:
-        report.seconds = time.perf_counter() - began
+        report.seconds = laps.total
         # Not part of its work: who receives partitions is not slow for it
         for file in orders.fetch.get(site, ()):
             orders.place.local(file)
@@ -109,13 +117,14 @@ def run_site(orders: Orders, level: int, site: int, parcels: Iterable[bytes]) ->
         return
     for inlet, passing in frames.items():
         outbox.forwarded.setdefault(inlet, []).extend(passing)
-    worked = time.perf_counter()
     boxes = outbox.by_site(orders.sites)
-    ended = time.perf_counter()
-    report.seconds = ended - began
-    report.exchange_seconds += ended - worked
+    laps.ended("address")
+    report.seconds = laps.total
+    report.exchange_seconds += laps.seconds["address"]
+    bodies = [packed(box, handover) for box in boxes]
+    laps.ended("pack")
     words = _words(outbox, splits, [*sites, report], watermarks, fault, site)
-    yield from pack(words, boxes)
+    yield from map(pack, words, bodies)
 
 
 def _executor() -> str:
@@ -146,7 +155,7 @@ def _words(
 
 def _advance(
     orders: Orders, subquery: Subquery, site: int, received: list[list[Frame]],
-    reach: dict[str, Reach], report: SiteReport, outbox: Outbox, made: Made,
+    reach: dict[str, Reach], report: SiteReport, outbox: Outbox, made: Made, laps: Laps,
 ) -> None:  # fmt: skip
     began = time.perf_counter()
     done = report.subqueries[subquery.name]
@@ -162,7 +171,8 @@ def _advance(
         changing = orders.turns.get(subquery.name, NO_TURN).changing
         if still and not changing and subquery.exchange not in orders.resettling:
             continue  # neither rows nor time have come
-        results = SentResults(orders, subquery, f"site-{site:04d}-{number}", report, outbox, made)
+        part_name = f"site-{site:04d}-{number}"
+        results = SentResults(orders, subquery, part_name, report, outbox, made, laps)
         for part in parts_of(orders, subquery, site, flow, moment.before, done):
             mine = own if part.owned == flow.slots else [_cut(frame, part.owned) for frame in own]
             if flow.cuts:
@@ -177,6 +187,7 @@ def _advance(
                 # At the end of all streams there is nothing left to remember for
                 plain_again(orders, subquery, site, part, moment, done)
                 remember(orders, subquery, site, part, moment, done)
+            laps.ended("remember")
     put_aside(orders, subquery, site, done)
     if orders.faults is not None:
         orders.faults.worked(site, done.rows_in, time.perf_counter() - began)
@@ -217,12 +228,14 @@ class SentResults:
     report: SiteReport
     outbox: Outbox
     made: Made
+    laps: Laps
     count: int = 0
 
     def add(self, frames: Iterable[pl.DataFrame]) -> None:
         """Takes results as they are made to where they go."""
         name, done = self.subquery.name, self.report.subqueries[self.subquery.name]
         for results in frames:
+            self.laps.ended("advance")
             self.count += 1
             if results.height == 0:
                 continue
@@ -232,3 +245,5 @@ class SentResults:
             self.outbox.route(name, results)
             part = f"{self.part}-{self.count:04d}"
             write_results(self.orders, name, results, part, self.report)
+            self.laps.ended("results")
+        self.laps.ended("advance")

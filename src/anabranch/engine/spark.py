@@ -9,24 +9,24 @@ Spark falls back to any executor when the named one is gone.
 
 from __future__ import annotations
 
-import functools
-import gc
-import pickle
 import re
+import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from pyspark import Broadcast, SparkContext, cloudpickle
-from pyspark.serializers import pack_long
 
+from anabranch.engine.laps import Laps
 from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.placement import bind
+from anabranch.engine.preparing import Ahead, as_splits_see
 from anabranch.engine.rdds import Rdds
 from anabranch.engine.report import EpochReport
-from anabranch.engine.telling import Listener, Teller
+from anabranch.engine.spark_splits import MERGED, SparkSplits
+from anabranch.engine.spark_tasks import UNTOLD, Portable, SiteTask, SplitTask, TaskWords
+from anabranch.engine.telling import Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
@@ -64,6 +64,11 @@ class SparkTransport:
         """What news build on, and its broadcast."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
+        self._prepared: SparkSplits | None = None
+        """The splits of the next epoch, run ahead."""
+        self._reports = context.accumulator({}, MERGED)
+        """What splits have reported, as soon as they ended."""
+        self._beside = ThreadPoolExecutor(1, "anabranch-epoch")
         self._rdds: Rdds | None = None
         self._listed: tuple[set[str], dict[str, int]] = set(), {}
         """The executors that were asked about last, and what was told."""
@@ -73,27 +78,115 @@ class SparkTransport:
     def parallelism(self) -> int:
         return self._splits
 
-    def run(self, orders: Orders) -> EpochReport:
-        began = time.perf_counter()
-        report = self._run(orders)
-        report.seconds = time.perf_counter() - began
-        return report
-
-    def _run(self, orders: Orders) -> EpochReport:
-        fewer, news = self._teller.tell(orders)
-        told = _Told(
-            self._stand(orders.standing),
-            self._begin(),
-            self._tell(cloudpickle.dumps((replace(fewer, standing=_UNTOLD), news))),
-        )
+    def run(self, orders: Orders, ahead: Ahead | None = None) -> EpochReport:
+        laps = Laps()
+        prepared, self._prepared = self._prepared, None
         try:
-            self._context.setJobDescription(f"Anabranch: epoch {orders.epoch}")
-            return self._job(orders, told)
+            splits = prepared
+            if splits is None or splits.orders.attempt != orders.attempt:
+                splits = self._splits_of(orders, bool(ahead))
+            laps.ended("tell")
+            try:
+                self._context.setJobDescription(f"Anabranch: epoch {orders.epoch}")
+                report = self._run(orders, splits, ahead, laps)
+            finally:
+                splits.close()
         except Exception as error:
             raise _explained(error) from error
+        laps.ended("collect")
+        report.seconds, report.steps = laps.total, laps.seconds
+        return report
+
+    def has_prepared(self, orders: Orders) -> bool:
+        if self._prepared and as_splits_see(self._prepared.orders) != as_splits_see(orders):
+            self._give_up()
+        return self._prepared is not None
+
+    def _give_up(self) -> None:
+        """Lets go of what is prepared, once nothing of it is still written."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            prepared.heard()
+            prepared.close()
+
+    def _run(
+        self, orders: Orders, splits: SparkSplits, ahead: Ahead | None, laps: Laps
+    ) -> EpochReport:
+        rdds, levels = self._ready(), orders.plan.levels
+        if levels == 0:
+            return gather_splits(rdds.collect(splits.parcels))
+        told = splits.words if splits.orders is orders else self._words(orders)
+        executors = self._executors_of(orders.sites)
+        arrived, senders = splits.shuffled(orders.sites), len(orders.pieces)
+        for level in range(1, levels + 1):
+            partitions = rdds.zipped(arrived, executors, senders) if executors else arrived.rdd()
+            task = SiteTask(told, level, level < levels, splits.handover)
+            parcels = rdds.tasks(partitions, task, bool(executors), told.broadcasts())
+            if level < levels:
+                arrived, senders = rdds.shuffled(parcels, orders.sites), orders.sites
+        laps.ended("build")
+        try:
+            if ahead is None:
+                return gather_sites(rdds.collect(parcels))
+            jobs = rdds.jobs()
+            collected = self._beside.submit(self._collect, parcels, orders.epoch)
+            heard = splits.heard()
+            while rdds.jobs() == jobs and not collected.done():
+                # Sites have to be asked for before more splits: Spark gives cores to older jobs first
+                time.sleep(0.001)
+            following = ahead(heard) if heard is not None else None
+            if following is not None:
+                self._prepared = self._splits_of(following, True)
+            laps.ended("prepare")
+            return gather_sites(collected.result())
         finally:
-            if isinstance(told.epoch, Broadcast):
-                told.epoch.destroy()
+            if told is not splits.words:
+                told.close()
+
+    def _collect(self, parcels: Any, epoch: int) -> list[bytes]:
+        self._context.setJobDescription(f"Anabranch: epoch {epoch}")
+        return self._ready().collect(parcels)
+
+    def _splits_of(self, orders: Orders, begin: bool) -> SparkSplits:
+        """The splits of an epoch; with `begin` they are run at once, else when the sites ask for them."""
+        rdds, senders, told = self._ready(), len(orders.pieces), self._words(orders)
+        executors = self._executors_of(orders.sites)
+        if orders.lanes and executors:
+            # Splits that read lanes are placed as the sites they feed
+            wanted = [executors[task % orders.sites] for task in range(senders)]
+            begun = rdds.pinned(wanted).rdd()
+        else:
+            begun = rdds.empty(senders)
+        handover, levels = self._handover(), orders.plan.levels
+        task = SplitTask(told, levels > 0, handover, self._reports if begin else None)
+        parcels = rdds.tasks(begun, task, False, told.broadcasts())
+        splits = SparkSplits(orders, told, handover, parcels, rdds, self._reports)
+        if begin and levels:
+            self._context.setJobDescription(f"Anabranch: splits of epoch {orders.epoch}")
+            splits.begin()
+        return splits
+
+    def _words(self, orders: Orders) -> TaskWords:
+        fewer, news = self._teller.tell(orders)
+        return TaskWords(
+            self._stand(orders.standing),
+            self._begin(),
+            self._tell(cloudpickle.dumps((replace(fewer, standing=UNTOLD), news))),
+        )
+
+    def _executors_of(self, sites: int) -> list[str]:
+        """The executor of each site; none where there is no choice."""
+        self.placement = self._place(sites)
+        return [self.placement[site] for site in range(sites) if self.placement]
+
+    def _handover(self) -> str:
+        """A folder for the frames of an epoch, where all tasks run on this machine: Spark passes on notes.
+
+        In Spark's own folder for such files: a shuffle would leave the same bytes there.
+        """
+        return (
+            tempfile.mkdtemp(prefix="parcels-", dir=self._context._temp_dir) if self._local else ""
+        )
 
     def _ready(self) -> Rdds:
         """What makes RDDs, once it is known that the executors can run tasks."""
@@ -102,27 +195,6 @@ class SparkTransport:
             self._rdds = Rdds(self._context)
         return self._rdds
 
-    def _job(self, orders: Orders, told: _Told) -> EpochReport:
-        rdds, senders, levels = self._ready(), len(orders.pieces), orders.plan.levels
-        self.placement = self._place(orders.sites)
-        executors = [self.placement[site] for site in range(orders.sites) if self.placement]
-        if orders.lanes and executors:
-            # Splits that read lanes are placed as the sites they feed
-            wanted = [executors[task % orders.sites] for task in range(senders)]
-            begun = rdds.pinned(wanted).rdd()
-        else:
-            begun = rdds.empty(senders)
-        parcels = rdds.tasks(begun, _SplitTask(told, levels > 0), False, told.broadcasts())
-        if levels == 0:
-            return gather_splits(rdds.collect(parcels))
-        for level in range(1, levels + 1):
-            arrived = rdds.shuffled(parcels, orders.sites)
-            partitions = rdds.zipped(arrived, executors, senders) if executors else arrived.rdd()
-            task = _SiteTask(told, level, level < levels)
-            parcels = rdds.tasks(partitions, task, bool(executors), told.broadcasts())
-            senders = orders.sites
-        return gather_sites(rdds.collect(parcels))
-
     def _tell(self, words: bytes) -> bytes | Broadcast[bytes]:
         """What an epoch tells goes along with its tasks, unless it is much."""
         return words if len(words) < ALONG else self._context.broadcast(words)
@@ -130,8 +202,8 @@ class SparkTransport:
     def _stand(self, standing: StandingOrders) -> Broadcast[Any]:
         """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
         if self._standing is None or self._standing[0] is not standing:
-            self.close()
-            self._standing = standing, self._context.broadcast(_Portable(standing))
+            self._stop_telling()
+            self._standing = standing, self._context.broadcast(Portable(standing))
         return self._standing[1]
 
     def _begin(self) -> Broadcast[Any]:
@@ -184,98 +256,14 @@ class SparkTransport:
         return self._listed[1]
 
     def close(self) -> None:
+        self._give_up()
+        self._stop_telling()
+
+    def _stop_telling(self) -> None:
         for told in (self._standing, self._beginning):
             if told is not None:
                 told[1].destroy()
         self._standing = self._beginning = None
-
-
-class _Portable:
-    """What stands for a run, for a broadcast; unpickled it is the standing orders themselves.
-
-    A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
-    """
-
-    def __init__(self, standing: StandingOrders) -> None:
-        self._standing = standing
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (cloudpickle.dumps(self._standing),)
-
-
-@dataclass(frozen=True)
-class _Told:
-    """What a task is told: once for the run, now and then, and for the epoch."""
-
-    run: Broadcast[Any]
-    beginning: Broadcast[bytes]
-    epoch: bytes | Broadcast[bytes]
-
-    def broadcasts(self) -> list[Broadcast[Any]]:
-        return [one for one in (self.run, self.beginning, self.epoch) if isinstance(one, Broadcast)]
-
-    def orders(self) -> Orders:
-        words = self.epoch if isinstance(self.epoch, bytes) else self.epoch.value
-        orders, news = pickle.loads(words)
-        heard = _listener().hear(orders, news, lambda: self.beginning.value)
-        return replace(heard, standing=self.run.value)
-
-
-@functools.cache
-def _listener() -> Listener:
-    """What this worker has heard."""
-    return Listener()
-
-
-_UNTOLD: Any = None
-"""In place of what has been told before."""
-
-
-@functools.cache
-def _prepare_worker() -> None:
-    """Once per Python worker: freezes the objects of the libraries.
-
-    Spark runs a full garbage collection after every task; without them it takes no time instead of
-    some 40 ms.
-    """
-    gc.collect()
-    gc.freeze()
-
-
-@dataclass(frozen=True)
-class _SplitTask:
-    told: _Told
-    shuffled: bool
-
-    def __call__(self, task: int, nothing: Iterable[Any]) -> Iterator[bytes]:
-        _prepare_worker()
-        from anabranch.engine.split import run_split
-
-        # A worker whose input was not read to its end is not used again
-        deque(nothing, maxlen=0)
-        return _addressed(run_split(self.told.orders(), task), self.shuffled)
-
-
-@dataclass(frozen=True)
-class _SiteTask:
-    told: _Told
-    level: int
-    shuffled: bool
-
-    def __call__(self, site: int, arrived: Iterable[Any]) -> Iterator[bytes]:
-        _prepare_worker()
-        from anabranch.engine.site import run_site
-
-        parcels = (part[1] if isinstance(part, tuple) else part for part in arrived)
-        return _addressed(run_site(self.told.orders(), self.level, site, parcels), self.shuffled)
-
-
-def _addressed(parcels: Iterator[bytes], shuffled: bool) -> Iterator[bytes]:
-    """Each parcel behind the number of its site, as Spark's pairwise shuffle wants it."""
-    for site, parcel in enumerate(parcels):
-        if shuffled:
-            yield pack_long(site)
-        yield parcel
 
 
 def _explained(error: Exception) -> Exception:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import msgspec
@@ -10,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from anabranch.engine.lanes import LANE_VALUES
+from anabranch.engine.laps import Laps
 from anabranch.engine.orders import Orders
-from anabranch.engine.outbox import Outbox, explained, pack, write_results
+from anabranch.engine.outbox import Outbox, explained, write_results
 from anabranch.engine.report import Fault, SplitReport, StreamReport, Word
 from anabranch.engine.watermarks import earliest_on_time
 from anabranch.errors import AnabranchError, SourceError
@@ -21,6 +21,7 @@ from anabranch.operators.base import time_of
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
 from anabranch.plan.plan import StreamPlan
+from anabranch.routing.frame import pack, packed
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.sorting import distinct
 from anabranch.sinks.dead_letter import Letters
@@ -30,16 +31,16 @@ MANY_ROWS = 100_000
 """Rows that are looked at for them where there are few different values."""
 
 
-def run_split(orders: Orders, task: int) -> Iterator[bytes]:
-    """One parcel for each site, in the order of the sites."""
-    report = SplitReport()
+def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
+    """One parcel for each site, in the order of the sites; `handover`: a folder that all of them share."""
+    laps = Laps()
+    report = SplitReport(started=laps.started)
     outbox = Outbox(orders)
-    began = time.perf_counter()
     try:
         if task == 0:
             # The parcels of the first task come first everywhere
             outbox.let_go(orders.held)
-        _read(orders, task, report, outbox)
+        _read(orders, task, report, outbox, laps)
         outbox.combine()
         report.combined, report.condensed = outbox.combined, outbox.condensed
         report.copied = outbox.copied
@@ -48,20 +49,23 @@ def run_split(orders: Orders, task: int) -> Iterator[bytes]:
         report.fault = Fault(type(error).__name__, str(error))
         outbox = Outbox(orders)
     sites = orders.sites if orders.plan.levels else 1
-    read = time.perf_counter()
+    laps.ended("combine")
     boxes = outbox.by_site(sites)
-    ended = time.perf_counter()
-    report.seconds, report.exchange_seconds = ended - began, ended - read
+    laps.ended("address")
+    report.seconds, report.exchange_seconds = laps.total, laps.seconds["address"]
+    bodies = [packed(box, handover) for box in boxes]
+    laps.ended("pack")
+    report.steps = laps.seconds
     # All sites need to know what was read; the first one passes the rest on to the driver
     brief = msgspec.structs.replace(report, held=[], condensed={}, copied={})
     words = [
         Word([brief if site else report], [], None, task, outbox.sent(site), report.fault)
         for site in range(sites)
     ]
-    yield from pack(words, boxes)
+    yield from map(pack, words, bodies)
 
 
-def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> None:
+def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox, laps: Laps) -> None:
     gathered: dict[tuple[str, int | None], list[pl.DataFrame]] = {}
     for stream, piece in orders.pieces[task]:
         rows = _take(orders, task, stream, piece, report)
@@ -69,6 +73,7 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
             lanes = orders.lanes.get(stream)
             lane = lanes[piece.lane] if lanes and piece.lane is not None else None
             gathered.setdefault((stream, lane), []).append(rows)
+    laps.ended("read")
     for (stream, lane), frames in gathered.items():
         rows = pl.concat(frames, rechunk=False)
         part = f"split-{task:04d}" if lane is None else f"split-{task:04d}-{lane}"
@@ -77,7 +82,9 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox) -> Non
             found[lane] = lane_values(orders.plan.streams[stream], rows)
         with explained(f"The rows of stream '{stream}'"):
             outbox.route(stream, rows, lane)
+            laps.ended("route")
             write_results(orders, stream, rows, part, report)
+            laps.ended("results")
 
 
 def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:

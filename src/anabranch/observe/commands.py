@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -42,7 +44,7 @@ class PlainCommand(_PlainHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         whole: list[str] = []
-        for arg, after in zip(args, [*args[1:], ""], strict=True):
+        for arg, after in pairwise([*args, ""]):
             whole.append(arg)
             if arg in OPTIONAL and not after.isdecimal():
                 whole.append(OPTIONAL[arg])
@@ -51,6 +53,16 @@ class PlainCommand(_PlainHelp, TyperCommand):
 
 class PlainGroup(_PlainHelp, TyperGroup):
     """A group of commands."""
+
+
+class LaterGroup(PlainGroup):
+    """A group of commands of which help needs only the name: its module is loaded when it is called."""
+
+    module: str
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        group = typer.main.get_command(import_module(self.module).app)
+        return group.make_context(*arguments, **options)
 
 
 class Told(PlainGroup):
@@ -78,6 +90,11 @@ class Commands(typer.Typer):
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[F], F]:
         return super().command(name, **{"cls": PlainCommand, **options})
+
+    def later(self, name: str, help: str, module: str) -> None:
+        """Adds the group of commands that a module has as `app`, without loading the module."""
+        group = type("ThisGroup", (LaterGroup,), {"module": module})
+        self.add_typer(typer.Typer(cls=group), name=name, help=help)
 
 
 def complain(message: str, style: str) -> None:

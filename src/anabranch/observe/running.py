@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 from rich.console import Console
 
-from anabranch.engine.run import Run
 from anabranch.observe.commands import AsJson, ShowTraceback, complain
-from anabranch.observe.follow import end, follow, started, view_on
-from anabranch.observe.losses import discarded, losses
 from anabranch.observe.seeing import LOOPBACK, Log, MetricsFile, OnMetrics, OnPage, PageHost, Shown
-from anabranch.observe.terminal import show_end
-from anabranch.observe.watch import JsonView
 
 if TYPE_CHECKING:
+    from anabranch.engine.run import Run
     from anabranch.spec import Spec
 
 InProcess = Annotated[
@@ -76,6 +72,11 @@ def run(
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
+    # Help need not wait for any of it
+    from anabranch.observe.follow import end, follow, started, view_on
+    from anabranch.observe.losses import discarded, losses
+    from anabranch.observe.terminal import show_end
+    from anabranch.observe.watch import JsonView
     from anabranch.spec.override import override
 
     instead: dict[str, str | bool | None] = {"checkpoint": checkpoint, "trigger": trigger}

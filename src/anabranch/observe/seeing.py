@@ -9,16 +9,16 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from anabranch.engine.run import Run
 from anabranch.errors import SettingsError, StateError
-from anabranch.events.stream import Listener
 from anabranch.observe.commands import ShowTraceback, complain
-from anabranch.observe.log import JsonLog
-from anabranch.observe.metrics import Metrics, serve_metrics, write_metrics
+
+if TYPE_CHECKING:
+    from anabranch.engine.run import Run
+    from anabranch.events.stream import Listener
 
 LOOPBACK = "127.0.0.1"
 OnPage = Annotated[
@@ -76,11 +76,15 @@ class Shown:
             module = opening()
             self._open = lambda run: module.page_of_run(run, port, control, host)
             _warn_of(host)
+        from anabranch.observe.log import JsonLog
+
         self._closing = ExitStack()
         self._listeners: list[Listener] = [JsonLog(sys.stderr).add] if log else []
         self._count(metrics, metrics_file)
 
     def _count(self, port: int | None, file: Path | None) -> None:
+        from anabranch.observe.metrics import Metrics, serve_metrics, write_metrics
+
         counted = Metrics()
         if port is not None:
             at, close = serve_metrics(counted, port)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 KEYS = 256
 """Keys that are looked at, of all partitions of a site together."""
+LOOK = 4_096
+"""Rows by which it is told how many keys there are."""
 ROWS = 4
 """Rows of a key in one input that are looked at, of the remembered and of the new ones."""
 MOST = 50_000
@@ -86,7 +88,16 @@ def sample(
     own = [rows[LOCATOR].to_numpy() for rows in arrived if rows is not None]
     if not own:
         return None
-    every = distinct(np.concatenate(own))
+    one_in = _one_in(own)
+    # By the hash of the key, so that no row of the others has to be sorted or looked up
+    arrived = [
+        None if rows is None else rows.filter(pl.Series(_hash(rows) % one_in == 0))
+        for rows in arrived
+    ]
+    some = [rows[LOCATOR].to_numpy() for rows in arrived if rows is not None]
+    every = distinct(np.concatenate(some))
+    if not len(every):
+        return None
     chosen = every[:: -(-len(every) // KEYS)]
     numbers = range(len(join.inlets))
     frames = [_frames(join, number, arrived[number], state, before, chosen) for number in numbers]
@@ -97,7 +108,7 @@ def sample(
     chosen, counts = chosen[::stride], counts[:, ::stride]
     looked, made, kept = np.zeros((3, len(chosen), len(splits)))
     fresh = counts[1::2].T.astype(float)
-    found = Sampled(chosen, len(every) / len(chosen), fresh, looked, made, kept)
+    found = Sampled(chosen, one_in * len(every) / len(chosen), fresh, looked, made, kept)
     factor = np.maximum(1.0, counts / ROWS)
     weight = (factor[0::2] + factor[1::2]) / 2
     old: Frames = {(number,): _thin(chosen, frames[number][0]) for number in numbers}
@@ -105,6 +116,22 @@ def sample(
     for place, split in enumerate(splits):
         _count(join, found, place, split, old, new, weight)
     return found
+
+
+def _hash(rows: pl.DataFrame) -> np.ndarray:
+    """A number of 32 bits for the key of each row."""
+    found: np.ndarray = rows[LOCATOR].to_numpy().astype(np.uint32)
+    return found
+
+
+def _one_in(locators: Sequence[np.ndarray]) -> int:
+    """Of how many keys one is taken, to have about as many as are wanted: told by some of the rows."""
+    rows = sum(map(len, locators))
+    some = np.concatenate([own[:: max(1, rows // LOOK)] for own in locators])
+    keys = len(distinct(some))
+    # If most of these rows have keys of their own, so have most of the others
+    many = rows * keys / max(1, len(some)) if 2 * keys > len(some) else keys
+    return max(1, int(many / KEYS))
 
 
 def _frames(

@@ -8,8 +8,9 @@ frames, each addressed to an input of a subquery.
 from __future__ import annotations
 
 import struct
+import uuid
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
@@ -20,6 +21,8 @@ NEWEST, OLDEST = pl.CompatLevel.newest(), pl.CompatLevel.oldest()
 _SPARE = 1.25
 """How many times what its rows take a table may have before texts are copied."""
 _LENGTH = struct.Struct("<I")
+LARGE = 1 << 18
+"""Bytes of rows from which on a file costs less than the way through a shuffle."""
 _WIDTHS = ((pl.Int8, 8), (pl.Int16, 16), (pl.Int32, 32))
 
 
@@ -89,37 +92,73 @@ class FrameHeader(msgspec.Struct, array_like=True):
 class ParcelHeader(msgspec.Struct, array_like=True):
     frames: list[FrameHeader]
     report: Any
+    file: str = ""
+    """Where the frames are, if they do not follow."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Parcel:
-    """What one split sends to one site."""
+    """What one split sends to one site: its frames as bytes, in memory or in a file."""
 
-    report: Any
-    frames: list[tuple[Inlet, Frame]] = field(default_factory=list)
+    headers: tuple[FrameHeader, ...] = ()
+    bodies: tuple[pa.Buffer, ...] = ()
+    file: str = ""
 
-    def pack(self) -> bytes:
-        headers, bodies = [], []
-        for inlet, frame in self.frames:
-            body = to_ipc(frame.rows)
-            headers.append(FrameHeader(inlet, body.size, sorted(frame.narrowed)))
-            bodies.append(body)
-        header = msgspec.msgpack.encode(ParcelHeader(headers, self.report))
-        padding = -(_LENGTH.size + len(header)) % 64
-        return b"".join([_LENGTH.pack(len(header)), header, b"\0" * padding, *bodies])
+
+def packed(box: list[tuple[Inlet, Frame]], folder: str = "") -> Parcel:
+    """The frames of one parcel; each is let go of as soon as it is packed.
+
+    With a folder, which sender and receiver have in common, much is left in a file there: it need not take
+    the way of the parcel then.
+    """
+    much = sum(frame.rows.estimated_size() for _, frame in box) >= LARGE
+    if folder and much:
+        return _left(box, f"{folder}/{uuid.uuid4().hex}")
+    headers, bodies = [], []
+    while box:
+        inlet, frame = box.pop(0)
+        body = to_ipc(frame.rows)
+        headers.append(FrameHeader(inlet, body.size, sorted(frame.narrowed)))
+        bodies.append(body)
+    return Parcel(tuple(headers), tuple(bodies))
+
+
+def _left(box: list[tuple[Inlet, Frame]], path: str) -> Parcel:
+    """The frames in a file of this path."""
+    headers = []
+    with pa.OSFile(path, "wb") as file:
+        while box:
+            inlet, frame = box.pop(0)
+            table, start = to_table(frame.rows), file.tell()
+            with pa.ipc.new_stream(file, table.schema) as writer:
+                writer.write_table(table)
+            file.write(b"\0" * (-file.tell() % 64))
+            headers.append(FrameHeader(inlet, file.tell() - start, sorted(frame.narrowed)))
+    return Parcel(tuple(headers), file=path)
+
+
+def pack(report: Any, parcel: Parcel) -> bytes:
+    """A parcel with the word of its sender, as it travels."""
+    known = ParcelHeader(list(parcel.headers), report, parcel.file)
+    header = msgspec.msgpack.encode(known)
+    padding = -(_LENGTH.size + len(header)) % 64
+    return b"".join([_LENGTH.pack(len(header)), header, b"\0" * padding, *parcel.bodies])
 
 
 def unpack(parcel: bytes) -> tuple[Any, Iterator[tuple[Inlet, Frame, int]]]:
-    """The report of a parcel, and its frames with their bytes; they share the parcel's memory."""
+    """The report of a parcel, and its frames with their bytes; they share the memory of parcel or file."""
     (length,) = _LENGTH.unpack_from(parcel)
     header = msgspec.msgpack.decode(parcel[_LENGTH.size : _LENGTH.size + length], type=ParcelHeader)
-    return header.report, _frames(parcel, header, length)
-
-
-def _frames(parcel: bytes, header: ParcelHeader, length: int) -> Iterator[tuple[Inlet, Frame, int]]:
+    if header.file:
+        # One of our own, which nobody cuts short: it can be mapped
+        return header.report, _frames(pa.memory_map(header.file).read_buffer(), header, 0)
     start = _LENGTH.size + length
-    start += -start % 64
-    buffer = pa.py_buffer(parcel)
+    return header.report, _frames(pa.py_buffer(parcel), header, start + -start % 64)
+
+
+def _frames(
+    buffer: pa.Buffer, header: ParcelHeader, start: int
+) -> Iterator[tuple[Inlet, Frame, int]]:
     for frame in header.frames:
         table = pa.ipc.open_stream(buffer.slice(start, frame.size)).read_all()
         start += frame.size

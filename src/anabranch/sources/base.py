@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
@@ -139,6 +139,18 @@ class Reader(Protocol):
 
     def stop(self) -> None:
         """Releases what the reader holds."""
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """A reader that can tell what it will offer after the epoch that is under way."""
+
+    def look_ahead(self, limits: EpochLimits, ordinal: int, taken: Offer | None) -> Offer | None:
+        """What `poll` would give if what was taken were committed now and nothing came meanwhile.
+
+        Nothing is noted by it: it is asked while the epoch that takes `taken`, if anything, is under way. Who
+        prepares for it looks later whether it has come so.
+        """
 
 
 class Source(Protocol):

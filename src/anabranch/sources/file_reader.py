@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
@@ -139,18 +140,9 @@ class FileReader:
     def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
         if not self._frozen:
             self._look()
-        pieces: list[FilePiece] = []
-        taken: list[ListedFile] = []
-        size = rows = 0
-        for _, name in self._order[: limits.files]:
-            # It may have waited for hours; what counts is the file that is cut into pieces
-            file = self._waiting[name].renewed()
-            cut, count = self._source.cut(file, ordinal + len(taken), limits.pieces)
-            if taken and (size + file.size > limits.bytes or rows + count > limits.rows):
-                break
-            pieces += cut
-            taken.append(file)
-            size, rows = size + file.size, rows + count
+        taken, pieces = self._take(
+            [name for _, name in self._order[: limits.files]], limits, ordinal
+        )
         if not taken:
             return None
         names = [name for file in taken for name in file.names]
@@ -161,10 +153,40 @@ class FileReader:
             "root": self._root, "last": [last.name, last.size, last.modified], **step.offset(),
         }  # fmt: skip
         return Offer(
-            tuple(pieces), offset, ordinal + len(taken), len(self._order) - len(taken),
+            pieces, offset, ordinal + len(taken), len(self._order) - len(taken),
             frozenset(self._lanes) if self._source.lanes else None,
             {"filesRead": step.files, "filesForgotten": step.forgotten},
         )  # fmt: skip
+
+    def _take(
+        self, names: Sequence[str], limits: EpochLimits, ordinal: int
+    ) -> tuple[list[ListedFile], tuple[FilePiece, ...]]:
+        """As many of these files as an epoch may have, and their pieces."""
+        pieces: list[FilePiece] = []
+        taken: list[ListedFile] = []
+        size = rows = 0
+        for name in names:
+            # It may have waited for hours; what counts is the file that is cut into pieces
+            file = self._waiting[name].renewed()
+            cut, count = self._source.cut(file, ordinal + len(taken), limits.pieces)
+            if taken and (size + file.size > limits.bytes or rows + count > limits.rows):
+                break
+            pieces += cut
+            taken.append(file)
+            size, rows = size + file.size, rows + count
+        return taken, tuple(pieces)
+
+    def look_ahead(self, limits: EpochLimits, ordinal: int, taken: Offer | None) -> Offer | None:
+        first = len(self._taking[0]) if taken is not None else 0
+        names = [name for _, name in self._order[first : first + limits.files]]
+        files, pieces = self._take(names, limits, ordinal)
+        if not files:
+            return None
+        lanes = None
+        if self._source.lanes:
+            gone = Counter(self._source.lane_of(file) for file in self._taking[0][:first])
+            lanes = frozenset(self._lanes - gone)
+        return Offer(pieces, None, ordinal + len(files), lanes=lanes)
 
     def finished(self) -> bool:
         return self._frozen and not self._order

@@ -84,23 +84,33 @@ class GeneratorReader:
     began: float
 
     def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
+        return self._after(self.made, limits, ordinal)
+
+    def look_ahead(self, limits: EpochLimits, ordinal: int, taken: Offer | None) -> Offer | None:
+        # How many rows a rate allows by then only the clock knows
+        known = self.source.rate is None
+        made = self.made if taken is None else int(taken.offset)
+        return self._after(made, limits, ordinal) if known else None
+
+    def _after(self, made: int, limits: EpochLimits, ordinal: int) -> Offer | None:
+        """What comes after so many rows."""
         source = self.source
         count = min(source.rows_per_epoch, limits.rows)
         if source.rate is not None:
             allowed = self.first + int((source.clock() - self.began) * source.rate)
-            count = min(count, allowed - self.made)
+            count = min(count, allowed - made)
         if source.total is not None:
-            count = min(count, source.total - self.made)
+            count = min(count, source.total - made)
         if count <= 0:
             return None
-        cuts = [self.made + count * n // limits.pieces for n in range(limits.pieces + 1)]
+        cuts = [made + count * n // limits.pieces for n in range(limits.pieces + 1)]
         pieces = tuple(
             GeneratorPiece(source.generator, start, end - start, ordinal + number)
             for number, (start, end) in enumerate(itertools.pairwise(cuts))
             if end > start
         )
-        left = 0 if source.total is None else source.total - self.made - count
-        return Offer(pieces, self.made + count, ordinal + limits.pieces, left)
+        left = 0 if source.total is None else source.total - made - count
+        return Offer(pieces, made + count, ordinal + limits.pieces, left)
 
     def finished(self) -> bool:
         return self.source.total is not None and self.made >= self.source.total

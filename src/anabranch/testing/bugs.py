@@ -17,6 +17,7 @@ from anabranch.engine import commit, outbox, sharing, site, split, transport
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.loop import Loop
 from anabranch.engine.orders import Orders
+from anabranch.engine.transport import Twin
 from anabranch.operators.base import END_OF_TIME
 from anabranch.routing.frame import Inlet
 from anabranch.routing.grid import Grid
@@ -220,6 +221,8 @@ BUGS = (
         ((Ledger, "latest"),), _one_epoch_older),
     Bug("offset-not-saved", "the manifest has the offsets of the epoch before",
         ((commit, "stream_records"),), _offset_of_before),
+    Bug("prepared-for-another", "splits that were prepared are taken, whatever was decided since",
+        ((Twin, "has_prepared"),), lambda right: lambda self, orders: self._prepared is not None),
     Bug("sub-aggregate-lost", "senders lose the last group that they sub-aggregate",
         ((outbox.Outbox, "_fewer"),), _last_row_less),
 )  # fmt: skip

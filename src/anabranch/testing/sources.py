@@ -28,6 +28,14 @@ class FramePiece:
     label: str
     lane: str | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FramePiece) and (
+            (self.ordinal, self.label, self.lane) == (other.ordinal, other.label, other.lane)
+            and self.rows.equals(other.rows)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def weight(self) -> int:
         return self.rows.height
@@ -86,18 +94,25 @@ class EpochReader:
     lanes: int = field(default=0, kw_only=True)
 
     def poll(self, limits: EpochLimits, ordinal: int) -> Offer | None:
-        if self.taken >= len(self.frames):
+        return self._after(self.taken, limits, ordinal)
+
+    def look_ahead(self, limits: EpochLimits, ordinal: int, taken: Offer | None) -> Offer | None:
+        return self._after(self.taken + (taken is not None), limits, ordinal)
+
+    def _after(self, frames: int, limits: EpochLimits, ordinal: int) -> Offer | None:
+        """What comes after so many frames."""
+        if frames >= len(self.frames):
             return None
-        rows = self.frames[self.taken]
+        rows = self.frames[frames]
         count = self.lanes or max(1, min(limits.pieces, rows.height))
         names = [str(number) if self.lanes else None for number in range(count)]
         pieces = tuple(
-            FramePiece(slice, ordinal + number, f"frame {self.taken}", names[number])
+            FramePiece(slice, ordinal + number, f"frame {frames}", names[number])
             for number, slice in enumerate(cut(rows, count))
         )
-        left = sum(frame.height for frame in self.frames[self.taken + 1 :])
+        left = sum(frame.height for frame in self.frames[frames + 1 :])
         lanes = frozenset(name for name in names if name is not None) if self.lanes else None
-        return Offer(pieces, self.taken + 1, ordinal + count, left, lanes)
+        return Offer(pieces, frames + 1, ordinal + count, left, lanes)
 
     def finished(self) -> bool:
         return self.taken >= len(self.frames)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from anabranch.engine.faults import Burden
 from anabranch.engine.orders import Orders
+from anabranch.engine.preparing import Ahead
 from anabranch.engine.report import EpochReport
 from anabranch.engine.transport import Transport, Twin
 from anabranch.session import Session
@@ -66,8 +67,8 @@ class StagedTwin(Twin):
         self._stage.fired["no site at all"] += not any(known)
         return known
 
-    def run(self, orders: Orders) -> EpochReport:
-        report = super().run(replace(orders, faults=None))
+    def run(self, orders: Orders, ahead: Ahead | None = None) -> EpochReport:
+        report = super().run(replace(orders, faults=None), ahead)
         burdens = orders.faults.burdens if orders.faults else {}
         for part in report.sites:
             burden = burdens.get(part.site, Burden())

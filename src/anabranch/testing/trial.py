@@ -12,6 +12,7 @@ How a trial is drawn and judged; `course.py` runs it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -37,7 +38,7 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
         step = chooser.choice(["stop", "end", *STEPS])
         legs.append(Leg(chooser.choice(sites), step, chooser.integer(0, epochs)))
     legs.append(Leg(chooser.choice(sites)))
-    settings = {
+    settings: dict[str, Any] = {
         "partitions_per_site": chooser.choice([1, 2, 3, 8]),
         "compaction_fan": chooser.choice([2, 2, 3, 8]),
         "compaction_floor_rows": chooser.choice([1, 0, 50_000]),
@@ -48,6 +49,7 @@ def draw_trial(chooser: Chooser, epochs: int, sites: Sequence[int] = SITES) -> T
         "central": chooser.flag(0.15),
     }
     moves = chooser.integer(0, 2**31) if chooser.flag(0.8) else None
+    settings["overlap"] = (moves or 0) % 4 < 3
     return Trial(tuple(legs), settings, moves, close=not chooser.flag(0.1))
 
 

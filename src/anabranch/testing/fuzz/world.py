@@ -138,6 +138,8 @@ def _passing(draw: Draw) -> dict[str, Any]:
         settings["compaction_floor_rows"] = draw.pick((0, 10))
     if draw.chance(0.3):
         settings["policy"] = draw.pick(("none", "load"))
+    if draw.chance(0.3):
+        settings["overlap"] = False
     return settings
 
 
