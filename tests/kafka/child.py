@@ -21,6 +21,8 @@ from anabranch import Session
 from anabranch.sinks.kafka import transactions
 from anabranch.sinks.kafka.messages import Message
 
+LONGEST = 300.0
+"""Seconds that a broker may take to come back on a busy machine."""
 SUMS = "SELECT tb, k, COUNT(*) AS n, SUM(v) AS total FROM rows GROUP BY time // 10 AS tb, k"
 PAIRS = (
     "SELECT a.time AS time, a.k AS k, a.v AS v, b.v AS w FROM rows a JOIN others b "
@@ -37,15 +39,17 @@ def session(spec: dict[str, Any]) -> Session:
     kinds = {"time": "int64", "k": "string", "v": "int64"}
     for name in ("rows", "others"):
         made.stream(
-            name, kafka=spec["servers"], topic=spec[name], schema=kinds, ordered="time", lateness=3
-        )
+            name, kafka=spec["servers"], topic=spec[name], schema=kinds, ordered="time", lateness=3,
+            kafka_timeout=LONGEST,
+        )  # fmt: skip
     made.query("sums", SUMS)
     made.query("pairs", PAIRS)
     return made
 
 
 def sinks(spec: dict[str, Any]) -> dict[str, Any]:
-    return {name: {"kafka": spec["servers"], "topic": spec[name]} for name in ("sums", "pairs")}
+    to = {"kafka": spec["servers"], "kafka_timeout": LONGEST}
+    return {name: {**to, "topic": spec[name]} for name in ("sums", "pairs")}
 
 
 def arm(step: str, epoch: int) -> None:

@@ -16,7 +16,7 @@ import child
 import duckdb
 import polars as pl
 import pytest
-from topics import LONGEST, Topics, as_json
+from topics import Topics, as_json
 
 from anabranch.testing.broker import Broker
 from helpers import in_soak, sample
@@ -61,9 +61,15 @@ def run(spec: dict[str, Any], kill: tuple[str, int] | None) -> None:
     assert done.returncode == (-signal.SIGKILL if kill else 0), told
 
 
-def test_the_driver_is_killed_at_every_step(topics: Topics, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "steps", [("after-commit", "in-transaction", "transaction-committed"), *in_soak([child.STEPS])]
+)
+def test_the_driver_is_killed_at_every_step(
+    topics: Topics, tmp_path: Path, steps: tuple[str, ...]
+) -> None:
+    """In `make test` at those that only the transactions of a topic can mend."""
     spec = prepared(topics, tmp_path)
-    for number, step in enumerate(child.STEPS):
+    for number, step in enumerate(steps):
         run(spec, (step, 1 + number // 2))
     run(spec, None)
     check(topics, spec)
@@ -112,7 +118,7 @@ def test_the_broker_is_killed(mortal: Broker, tmp_path: Path, steps: tuple[str, 
     )
     for _ in steps:
         # From this thread: a broker ends with the thread that started it
-        assert down.acquire(timeout=LONGEST), f"no kill: {begun.exception()} {begun.status}"
+        assert down.acquire(timeout=child.LONGEST), f"no kill: {begun.exception()} {begun.status}"
         mortal.start()
-    assert begun.await_termination(2 * LONGEST)
+    assert begun.await_termination(child.LONGEST)
     check(topics, spec)

@@ -13,7 +13,8 @@ from topics import LONGEST, Topics, as_json
 
 from anabranch import Session
 from anabranch.errors import RunError, SettingsError, StateError
-from helpers import Stage, sample
+from helpers import SUMS, Stage, sample
+from helpers import sums as sums_query
 
 GOOD = [sample(number) for number in range(4)]
 
@@ -92,6 +93,80 @@ def test_an_epoch_is_visible_whole_or_not_at_all(stage: Stage, topics: Topics) -
         assert counts["after-publish", epoch] > before
 
 
+def cut_short(stage: Stage, session: Session, sinks: dict[str, Any], how: str) -> None:
+    """A run whose third epoch is committed or not, sent or not, with its note or without."""
+
+    def fail(at: str, epoch: int) -> None:
+        if (at, epoch) == ("after-publish" if how == "without-note" else how, 2):
+            raise RunError("on purpose")
+
+    assert "on purpose" in stage.refused(RunError, session, sinks=sinks, on_step=fail)
+    if how == "without-note":
+        # As if the driver had died right after the commit of the transaction
+        (noted,) = stage.checkpoint.glob("results/published-000000000002-*")
+        noted.unlink()
+
+
+@pytest.mark.parametrize("how", ["before-commit", "after-commit", "without-note", "after-publish"])
+def test_a_renamed_query_goes_on_in_its_topic(stage: Stage, topics: Topics, how: str) -> None:
+    topic = topics.make(2)
+    cut_short(stage, stage.session(), to(topics, topic), how)
+    session, rows = stage.stream()
+    session.query("totals", sums_query(rows))
+    run = stage.finish(session, sinks={"totals": to(topics, topic)["sums"]}, changed="keep-same")
+    assert run.evolution is not None
+    assert run.evolution.renamed == {"totals": "sums"}
+    assert sums(topics, topic) == stage.expected(*GOOD)
+
+
+COUNTS = "SELECT tb, k, COUNT(*) AS n FROM rows GROUP BY time // 10 AS tb, k"
+
+
+@pytest.mark.parametrize(
+    ("now", "crashed"),
+    [
+        ({"a": "b", "b": "a"}, False),
+        ({"a": "b", "b": "a"}, True),
+        ({"a": "c", "b": "a"}, True),
+        ({"a": "b", "b": "d", "c": "a"}, True),
+    ],
+)
+def test_names_that_others_had(
+    stage: Stage, topics: Topics, now: dict[str, str], crashed: bool
+) -> None:
+    """Two queries change their names, also when one has sent its last epoch and the other has not.
+
+    A name that was given away may go to a new query, which begins with a note of its own."""
+    session, rows = stage.stream()
+    session.query("a", sums_query(rows))
+    session.query("b", COUNTS)
+    sinks = {name: to(topics, topics.make())["sums"] for name in "abc"}
+
+    def take_over(step: str, epoch: int) -> None:
+        if (step, epoch) == ("after-commit", 2):
+            id = f"anabranch-{stage.manifest().run_id}-b"
+            rival = Producer({"bootstrap.servers": topics.servers, "transactional.id": id})
+            rival.init_transactions(LONGEST)
+
+    first = {name: sinks[name] for name in "ab"}
+    if crashed:
+        assert "taken over" in stage.refused(RunError, session, sinks=first, on_step=take_over)
+    else:
+        stage.path(3).rename(stage.root / "later")
+        stage.run(session, sinks=first)
+        (stage.root / "later").rename(stage.path(3))
+    session, rows = stage.stream()
+    for old, new in now.items():
+        if old == "c":
+            session.query(new, "SELECT tb, k, MAX(v) AS most FROM rows GROUP BY time // 5 AS tb, k")
+        else:
+            session.query(new, sums_query(rows) if old == "a" else COUNTS)
+    stage.finish(session, sinks={new: sinks[old] for old, new in now.items()}, changed="keep-same")
+    wanted = {"a": SUMS, "b": "SELECT time // 10 AS tb, k, COUNT(*) AS n FROM rows GROUP BY ALL"}
+    for name, sql in wanted.items():
+        assert sums(topics, sinks[name]["topic"]) == stage.expected(*GOOD, sql=sql), name
+
+
 def test_who_comes_later_shuts_out_who_was_before(stage: Stage, topics: Topics) -> None:
     """A driver that was thought dead cannot send an epoch once another one has taken over."""
     topic = topics.make()
@@ -154,7 +229,7 @@ def test_updates_are_upserts_and_tombstones(topics: Topics) -> None:
         SettingsError, match="'k', by which the query groups too, is not in the key"
     ):
         session.start(sinks=to(topics, topic, key="total"))
-    session.start(sinks=to(topics, topic)).await_termination(LONGEST)
+    assert session.start(sinks=to(topics, topic)).await_termination(LONGEST)
     newest: dict[bytes, bytes | None] = {}
     gone = 0
     for message in topics.committed(topic):

@@ -135,7 +135,12 @@ def await_rows(run: Any, count: int) -> None:
 
 def test_only_committed_messages_are_read(stage: Stage, topics: Topics) -> None:
     topic = topics.make()
-    producer = Producer({"bootstrap.servers": topics.servers, "transactional.id": topic})
+    producer = Producer(
+        {
+            "bootstrap.servers": topics.servers, "transactional.id": topic,
+            "transaction.timeout.ms": 600_000,
+        }
+    )  # fmt: skip
     producer.init_transactions(LONGEST)
     for number, rows in enumerate(ROWS):
         producer.begin_transaction()
@@ -177,7 +182,7 @@ def test_what_stands_beside_the_value(topics: Topics) -> None:
     )  # fmt: skip
     session.query("copy", "SELECT v, who, part, at, sent, h FROM rows")
     run = session.start(sinks={"copy": "memory"})
-    run.await_termination(LONGEST)
+    assert run.await_termination(LONGEST)
     sent = dt.datetime(2023, 11, 14, 22, 13, 20, 123_000)
     told = '[{"name":"trace","value":"7"},{"name":"trace","value":"\\"8\\""}]'
     # What has no value is no row: it says that a key is gone
@@ -291,7 +296,7 @@ def test_a_topic_made_anew(stage: Stage, topics: Topics) -> None:
     topics.send(topic, as_json(ROWS[0]))
     stage.run(stage.session(**of(topics, topic)))
     topics.delete(topic)
-    options = of(topics, topic, kafka_timeout=2)
+    options = of(topics, topic)
     assert f"there is no topic '{topic}'" in stage.refused(SourceError, stage.session(**options))
     topics.make(name=topic)
     topics.send(topic, as_json(pl.concat(ROWS[1:])))
@@ -329,11 +334,11 @@ def test_partitioned_by_key(stage: Stage, topics: Topics) -> None:
 def test_no_broker(stage: Stage, topics: Topics) -> None:
     told = refused(topics, "t", kafka="127.0.0.1:1", schema=None, kafka_timeout=1)
     assert "127.0.0.1:1 does not answer" in told
-    session = stage.session(**of(topics, "t", kafka="127.0.0.1:1", kafka_timeout=1))
+    session = stage.session(**of(topics, "t", kafka="127.0.0.1:1", kafka_timeout=4))
     told = stage.refused(SourceError, session)
     assert "127.0.0.1:1 does not answer" in told
     assert "Connection refused" in told
-    missing = stage.refused(SourceError, stage.session(**of(topics, "nowhere", kafka_timeout=1)))
+    missing = stage.refused(SourceError, stage.session(**of(topics, "nowhere", kafka_timeout=4)))
     assert "there is no topic 'nowhere'" in missing
 
 
@@ -392,7 +397,7 @@ run: {{checkpoint: {tmp_path}/c2, at_end: close}}
     )
     for count, file in enumerate((sql, yaml), start=1):
         spec = read_spec(file)
-        spec.start(spec.session(in_process=True)).await_termination(LONGEST)
+        assert spec.start(spec.session(in_process=True)).await_termination(LONGEST)
         rows = topics.rows(out)
         assert sum(row["n"] for row in rows) == count * ALL.height
         assert max(row["last"] for row in rows) == ALL.height - 1

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka import (
+    Consumer,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic, OffsetSpec
 
 LONGEST = 120.0
 """Seconds that anything may take on a busy machine."""
@@ -56,7 +64,7 @@ class Topics:
     def delete(self, name: str) -> None:
         self.admin.delete_topics([name])[name].result()
         until = time.monotonic() + LONGEST
-        while name in self.admin.list_topics(timeout=10).topics and time.monotonic() < until:
+        while name in self.admin.list_topics(timeout=LONGEST).topics and time.monotonic() < until:
             time.sleep(0.05)
 
     def expire(self, name: str, partition: int, before: int) -> None:
@@ -67,7 +75,7 @@ class Topics:
     def _await(self, name: str, partitions: int) -> None:
         until, admin = time.monotonic() + LONGEST, self.admin
         while time.monotonic() < until:
-            told = admin.list_topics(name, timeout=10).topics[name].partitions
+            told = admin.list_topics(name, timeout=LONGEST).topics[name].partitions
             if len(told) == partitions and all(part.leader >= 0 for part in told.values()):
                 return
             time.sleep(0.05)
@@ -90,17 +98,32 @@ class Topics:
             )
             self.send(name, values, number)
 
+    def _settle(self, name: str, partitions: Iterable[int]) -> None:
+        """Waits until no transaction is open: one is visible a little after its commit has returned."""
+        wanted = {TopicPartition(name, number): OffsetSpec.latest() for number in partitions}
+
+        def ends(level: IsolationLevel) -> list[int]:
+            told = self.admin.list_offsets(wanted, isolation_level=level, request_timeout=LONGEST)
+            return [told[place].result().offset for place in wanted]
+
+        until = time.monotonic() + LONGEST
+        while ends(IsolationLevel.READ_COMMITTED) != ends(IsolationLevel.READ_UNCOMMITTED):
+            assert time.monotonic() < until, f"topic {name} has an open transaction"
+            time.sleep(0.02)
+
     def committed(self, name: str) -> list[Message]:
-        """Everything that a reader of committed messages sees now, by partition and offset."""
+        """Everything that a reader of committed messages sees, by partition and offset."""
         consumer = Consumer(
             {
                 "bootstrap.servers": self.servers, "group.id": f"look-{uuid.uuid4().hex}",
                 "isolation.level": "read_committed", "auto.offset.reset": "earliest",
                 "enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0,
+                "fetch.wait.max.ms": 20,
             }
         )  # fmt: skip
         try:
             parts = consumer.list_topics(name, timeout=LONGEST).topics[name].partitions
+            self._settle(name, parts)
             consumer.assign([TopicPartition(name, number, 0) for number in parts])
             found: list[Message] = []
             ended: set[int] = set()

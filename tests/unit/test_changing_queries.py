@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -274,6 +275,24 @@ def test_results_that_a_crash_left_unpublished_go_to_the_renamed_query(
         queries.change({"counts": BY_KM}, 9)
     queries.change({"totals": BY_K}, 9, sinks={"totals": tmp_path / "sums"})
     assert queries.results("sums") == wanted(BY_K)
+
+
+def test_unpublished_results_go_to_the_function_of_the_renamed_query(queries: Set) -> None:
+    """They wait in the checkpoint under the name that the query had."""
+    handed: dict[int, pl.DataFrame] = {}
+
+    def take(rows: pa.Table, epoch: int) -> None:
+        handed[epoch] = pl.DataFrame(rows)
+
+    def crash(step: str, epoch: int) -> None:
+        if step == "after-commit" and epoch == 5:
+            raise RuntimeError("killed")
+
+    with pytest.raises(AnabranchError):
+        queries.run({"sums": BY_K}, 9, {"sums": take}, on_step=crash, at_end="keep")
+    told = queries.change({"totals": BY_K, "sums": BY_KM}, 9, sinks={"totals": take})
+    assert told["renamed"] == {"totals": "sums"}
+    assert plain(pl.concat(handed.values())) == wanted(BY_K)
 
 
 def test_partitions_stay_where_they_were_moved_to(queries: Set) -> None:

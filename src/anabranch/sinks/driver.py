@@ -44,12 +44,13 @@ class Delivered:
         return type(self).__name__.removesuffix("Sink").lower()
 
 
-@dataclass(frozen=True)
+@dataclass
 class DriverWriter:
     """Stages as Arrow in the checkpoint, reads back in the order of the parts, hands over, clears."""
 
     sink: Delivered
     context: WriteContext
+    _recovered: bool = False
     _spent: list[str] = field(default_factory=list)
     """Parts that were handed over and may go."""
 
@@ -67,7 +68,12 @@ class DriverWriter:
         return Staging(str(self._place), prefix, "arrow", fsync, private, summed=True)
 
     def _prefix(self, epoch: int, attempt: str) -> str:
-        return f"{RESULTS}/{self.context.query}/{epoch:012d}-{attempt}-"
+        return f"{RESULTS}/{self._query}/{epoch:012d}-{attempt}-"
+
+    @property
+    def _query(self) -> str:
+        """What the query was called when the epoch at hand was committed."""
+        return self.context.query if self._recovered else self.context.formerly
 
     def _names(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> list[str]:
         return sorted(f"{self._prefix(epoch, attempt)}{part.name}" for part in parts)
@@ -96,12 +102,13 @@ class DriverWriter:
         staged = self._prefix(epoch, attempt)
         # If that fails, the next start does it; the error that brought us here says more
         with contextlib.suppress(OSError):
-            for name in self._place.names(f"{RESULTS}/{self.context.query}", ".arrow"):
+            for name in self._place.names(f"{RESULTS}/{self._query}", ".arrow"):
                 if name.startswith(staged):
                     self._place.remove(name)
 
     def recover(self, epoch: int) -> None:
-        """What a crash left in the checkpoint is cleared away for all queries together."""
+        # What a crash left in the checkpoint is cleared away for all queries together
+        self._recovered = True
 
     def close(self) -> None:
         self.sink.closed()

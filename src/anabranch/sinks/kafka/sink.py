@@ -63,26 +63,22 @@ class KafkaSink:
 
         self._refuse(context)
         delivery = _AtLeastOnce(self, context)
-        what = f"The sink of '{context.query}', topic '{self.topic}' at {self.connection.servers},"
         try:
-            self._require_topic(what, delivery)
-            if self.delivery == "at-least-once":
-                return DriverWriter(delivery, context)
-            id = f"anabranch-{context.run}-{context.query}"
-            transactions = Transactions(self.connection, self.topic, self.epochs, id, self.timeout)
-            transactions.open()
+            self._require_topic(delivery, context.query)
         except KafkaException as error:
-            raise RunError(
-                f"{what} cannot be opened: {delivery.troubles.words(error)}. Is the cluster running, and are "
-                "kafka_options and the rights of their owner right? Nothing is lost."
-            ) from error
-        return KafkaWriter(_ExactlyOnce(self, context, transactions), context)
+            raise self.unopened(context.query, delivery.troubles.words(error)) from error
+        if self.delivery == "at-least-once":
+            return DriverWriter(delivery, context)
+        return KafkaWriter(_ExactlyOnce(self, context), context)
 
-    def _transactions(self, context: WriteContext, query: str) -> Transactions:
-        id = f"anabranch-{context.run}-{query}"
-        made = Transactions(self.connection, self.topic, self.epochs, id, self.timeout)
-        made.open()
-        return made
+    def unopened(self, query: str, reason: str) -> RunError:
+        return RunError(
+            f"{self._of(query)} cannot be opened: {reason}. Is the cluster running, and are kafka_options "
+            "and the rights of their owner right? Nothing is lost."
+        )
+
+    def _of(self, query: str) -> str:
+        return f"The sink of '{query}', topic '{self.topic}' at {self.connection.servers},"
 
     def _refuse(self, context: WriteContext) -> None:
         what = f"The sink of '{context.query}'"
@@ -112,12 +108,12 @@ class KafkaSink:
                     "own. Use format='arrow', or take its EPOCH."
                 )
 
-    def _require_topic(self, what: str, delivery: _AtLeastOnce) -> None:
+    def _require_topic(self, delivery: _AtLeastOnce, query: str) -> None:
         found = delivery.producer.list_topics(self.topic, timeout=self.timeout).topics[self.topic]
         if found.error is not None:
             raise SettingsError(
-                f"{what} cannot be opened: {found.error.str()}. Make the topic first, with as many "
-                "partitions as its readers need."
+                f"{self._of(query)} cannot be opened: {found.error.str()}. Make the topic first, with as "
+                "many partitions as its readers need."
             )
 
     def describe(self) -> str:
@@ -165,20 +161,49 @@ class _ExactlyOnce(Delivered):
 
     receiver: ClassVar[str] = "The Kafka sink"
 
-    def __init__(self, sink: KafkaSink, context: WriteContext, transactions: Transactions) -> None:
-        self.sink, self.context, self.transactions = sink, context, transactions
+    def __init__(self, sink: KafkaSink, context: WriteContext) -> None:
+        self.sink, self.context = sink, context
+        self._transactions: dict[str, Transactions] = {}
+        """Those that are open, by the name of the query that they are for: one at most."""
+
+    def id(self, query: str) -> str:
+        """The transactional id of the query under this name."""
+        return f"anabranch-{self.context.run}-{query}"
+
+    def transactions(self, query: str) -> Transactions:
+        """The transactions of the query under this name, from now on."""
+        from confluent_kafka import KafkaException
+
+        if query not in self._transactions:
+            self.closed()
+            opened = Transactions(
+                self.sink.connection, self.sink.topic, self.sink.epochs, self.id(query), self.sink.timeout
+            )  # fmt: skip
+            try:
+                opened.open()
+            except KafkaException as error:
+                raise self.sink.unopened(query, opened.words(error)) from error
+            self._transactions[query] = opened
+        return self._transactions[query]
 
     def deliver(self, rows: pl.DataFrame, epoch: int) -> None:
+        (transactions,) = self._transactions.values()
         messages = to_messages(rows, self.sink.format, self.sink.key, self.context.marked)
-        self.transactions.commit(messages, epoch)
+        transactions.commit(messages, epoch)
 
     def closed(self) -> None:
-        self.transactions.close()
+        while self._transactions:
+            self._transactions.popitem()[1].close()
 
 
-@dataclass(frozen=True)
+@dataclass
 class KafkaWriter(DriverWriter):
-    """Hands every epoch over once: the topic can be asked which ones it has."""
+    """Hands every epoch over once: the topic can be asked which ones it has.
+
+    Until the run has recovered, the name that counts is the one that the query had in the last epoch: under
+    it that epoch was sent, or is. No transactional id is opened before it is needed, for another query may
+    have the name by now: whoever opens an id shuts out who has it open.
+    """
 
     sink: _ExactlyOnce
 
@@ -187,34 +212,29 @@ class KafkaWriter(DriverWriter):
         return False
 
     def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
-        reached = self.sink.transactions.reached
-        if reached is None:
+        transactions = self.sink.transactions(self._query)
+        if transactions.reached is None:
             raise StateError(
-                f"The results of query '{self.context.query}' in epoch {epoch} are committed, but whether "
-                "they "
+                f"The results of query '{self._query}' in epoch {epoch} are committed, but whether they "
                 f"are in the topic '{self.sink.sink.topic}' cannot be told: the topic "
-                f"'{self.sink.sink.epochs}' has no number under '{self.sink.transactions.id}'. Was it "
-                "deleted, or "
+                f"'{self.sink.sink.epochs}' has no number under '{transactions.id}'. Was it deleted, or "
                 "is this another cluster? Look in the topic of the results, and write there under this key "
                 f"{epoch} if it has them, else {epoch - 1}; or start once with the sink that the query had."
             )
-        if epoch <= reached:
+        if epoch <= transactions.reached:
             self._spent.extend(self._names(parts, epoch, attempt))
             return
         super().publish(parts, epoch, attempt)
 
     def recover(self, epoch: int) -> None:
-        transactions = self.sink.transactions
-        reached = transactions.reached
-        if reached is not None and reached > epoch:
-            raise StateError(
-                f"The topic '{self.sink.sink.topic}' has the results of query '{self.context.query}' up to "
-                "epoch "
-                f"{reached}, but the checkpoint has only come to {epoch}: it is an older copy. Use the "
-                "checkpoint "
-                "that wrote them, or a new one and another topic."
-            )
-        if reached is None:
+        formerly = self._query
+        super().recover(epoch)
+        transactions = self.sink.transactions(self._query)
+        self._refuse_older(transactions.reached, epoch)
+        if formerly != self._query:
+            # Only read: the query that is called so now may have it open
+            self._refuse_older(transactions.noted(self.sink.id(formerly)), epoch)
+        if transactions.reached is None:
             try:
                 transactions.commit([], epoch)
             except RunError as error:
@@ -222,6 +242,14 @@ class KafkaWriter(DriverWriter):
                     f"The sink of '{self.context.query}' could not note epoch {epoch} in the topic "
                     f"'{transactions.epochs}': {error}. Its owner needs the right to read and write there."
                 ) from error
+
+    def _refuse_older(self, reached: int | None, epoch: int) -> None:
+        if reached is not None and reached > epoch:
+            raise StateError(
+                f"The topic '{self.sink.sink.topic}' has the results of query '{self._query}' up to epoch "
+                f"{reached}, but the checkpoint has only come to {epoch}: it is an older copy. Use the "
+                "checkpoint that wrote them, or a new one and another topic."
+            )
 
 
 def kafka_sink(what: str, given: Mapping[str, Any]) -> KafkaSink:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import RunError
@@ -49,14 +50,11 @@ class Transactions:
         """Ends what another producer of this id has left open, shuts it out, and learns how far it came."""
         self._make_epochs()
         self._insist(self._producer.init_transactions)
-        self.reached = self._noted()
+        self.reached = self.noted(self.id)
 
-    def go_on_from(self, earlier: Transactions) -> None:
-        """Takes over how far another id came: that of the query when it had another name."""
-        reached = earlier.reached
-        earlier.close()
-        if reached is not None:
-            self.commit([], reached)
+    def words(self, error: KafkaException) -> str:
+        """An error in words, with what the client met before it."""
+        return self._troubles.words(error)
 
     def _make_epochs(self) -> None:
         """Makes the topic of the epoch numbers, if there is none."""
@@ -66,9 +64,13 @@ class Transactions:
         # Small segments, for the newest one is never compacted
         kept = {"cleanup.policy": "compact", "segment.bytes": str(1 << 20), "segment.ms": "3600000"}
         admin = AdminClient(self._connection.config(self._troubles))
-        made = admin.create_topics([NewTopic(self.epochs, 1, config=kept)], request_timeout=STEP)
+        wanted = NewTopic(self.epochs, 1, config=kept)
+
+        def make(seconds: float) -> None:
+            admin.create_topics([wanted], request_timeout=seconds)[self.epochs].result()
+
         try:
-            made[self.epochs].result()
+            self._insist(make)
         except KafkaException as error:
             # Whoever may not make it may have it made by others; if there is none, that is told next
             if error.args[0].code() not in (
@@ -77,8 +79,8 @@ class Transactions:
             ):  # fmt: skip
                 raise
 
-    def _noted(self) -> int | None:
-        """The last epoch under this id."""
+    def noted(self, id: str) -> int | None:
+        """The last epoch under an id, as far as is committed."""
         topic = Topic(self._connection, self.epochs, self._timeout)
         until = time.monotonic() + self._timeout
         while True:
@@ -96,12 +98,15 @@ class Transactions:
                     ) from error
                 time.sleep(0.1)
         found: int | None = None
-        where = KafkaPartition(self.id, self._connection, self.epochs, 0, self._timeout)
+        # The last offset is the end of a transaction, behind which a broker waits for more: not for long here
+        hasty = (*self._connection.options, ("fetch.wait.max.ms", "20"))
+        connection = replace(self._connection, options=hasty)
+        where = KafkaPartition(id, connection, self.epochs, 0, self._timeout)
         with CONSUMERS.of(where) as kept:
             for messages in kept.read(first, end):
-                own = [one.value() for one in messages if one.key() == self.id.encode()]
+                own = [one.value() for one in messages if one.key() == id.encode()]
                 found = int(own[-1]) if own else found
-        CONSUMERS.let_go(self._connection, self.epochs)
+        CONSUMERS.let_go(connection, self.epochs)
         return found
 
     def commit(self, messages: Sequence[Message], epoch: int) -> None:
@@ -149,7 +154,7 @@ class Transactions:
             return RunError(
                 f"another run has taken over the topic '{self._topic}' (transactional id '{self.id}')"
             )
-        return RunError(self._troubles.words(error))
+        return RunError(self.words(error))
 
     def close(self) -> None:
         # What waits is of no transaction that was committed
@@ -165,7 +170,7 @@ def _passing(error: KafkaException) -> bool:
         KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._WAIT_COORD,
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE,
         KafkaError.NOT_COORDINATOR, KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._ALL_BROKERS_DOWN,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
+        KafkaError.REQUEST_TIMED_OUT,
     )  # fmt: skip
     if told.fatal() or told.txn_requires_abort():
         return False
