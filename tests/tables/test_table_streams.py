@@ -14,7 +14,11 @@ from test_tables import frames
 
 from anabranch import Session
 from anabranch.errors import AnabranchError, SourceError, StateError
+from anabranch.sources.base import EpochLimits, ReadContext
+from anabranch.sources.tables.make import table_source
+from anabranch.sources.tables.source import TableReader
 from anabranch.spec.file import read_spec
+from anabranch.state.place import place
 
 QUERY = "SELECT time, k, v FROM x"
 
@@ -197,3 +201,31 @@ def test_streams_of_tables_in_files(tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_text(text)
     with pytest.raises(AnabranchError, match="a stream of a delta table has no option 'rate'"):
         read_spec(tmp_path / "b.sql")
+
+
+def reader_of(root: Path, lake: Lake) -> tuple[TableReader, list[str]]:
+    """A stream that goes on as the table grows, and its columns."""
+    options = dict(lake.options)
+    source = table_source("x", lake.kind, options.pop(lake.kind), options)
+    columns = list(source.schema)
+    return source.open(ReadContext(None, False, tuple(columns), place(str(root / "ck")))), columns
+
+
+LIMITS = EpochLimits(100, 1 << 30, 1 << 30, 1 << 30)
+
+
+@kinds
+def test_a_table_that_is_empty_at_first_is_read_once_it_grows(tmp_path: Path, kind: str) -> None:
+    """As that of a sink is before its first epoch."""
+    lake, rows = Lake(kind, tmp_path), frames(1)[0]
+    run([rows.clear()], {"q": ("SELECT time, k, v FROM t", None)},
+        {"q": KINDS[kind].sink(tmp_path, "x", optimize=0)})  # fmt: skip
+    reader, columns = reader_of(tmp_path, lake)
+    assert reader.poll(LIMITS, 0) is None
+    lake.append(rows)
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    found = pl.concat(piece.read(columns, False).rows for piece in offer.pieces)
+    assert rows_of(found, "time", "k", "v") == rows_of(rows)
+    reader.committed(offer.offset)
+    assert reader.poll(LIMITS, 0) is None
