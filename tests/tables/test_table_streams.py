@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
 from shelf import KINDS, iceberg, iceberg_table, rows_of, run
 from test_tables import frames
 
@@ -229,3 +230,26 @@ def test_a_table_that_is_empty_at_first_is_read_once_it_grows(tmp_path: Path, ki
     assert rows_of(found, "time", "k", "v") == rows_of(rows)
     reader.committed(offer.offset)
     assert reader.poll(LIMITS, 0) is None
+
+
+@kinds
+def test_lists_and_structs_are_read(tmp_path: Path, kind: str) -> None:
+    rows = pl.DataFrame(
+        {
+            "time": [1, 2, 3],
+            "tags": [["a", "b"], [], None],
+            "place": [{"x": 1, "y": "u"}, {"x": None, "y": "v"}, {"x": 3, "y": None}],
+        }
+    )
+    table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    if kind == "delta":
+        write_deltalake(tmp_path / "x", table)
+    else:
+        catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+        catalog.create_namespace("lake")
+        catalog.create_table("lake.x", table.schema).append(table)
+    session = Session.in_process(2, {"fsync": False})
+    session.stream("x", ordered="time", **Lake(kind, tmp_path).options)
+    session.query("q", "SELECT time, tags, place FROM x")
+    session.start(sinks={"q": tmp_path / "out"}).await_termination()
+    assert Lake(kind, tmp_path).found() == rows_of(rows)

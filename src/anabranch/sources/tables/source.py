@@ -44,13 +44,13 @@ class TablePiece:
         path, values = self.file.path, self.file.values
         try:
             footer = pq.read_metadata(path)
+            there = set(footer.schema.to_arrow_schema().names)
         except FAULTS as error:
             reason = (
                 f"Stream '{self.stream}', file '{path}': cannot be read: {error}. Was it deleted by a "
                 "vacuum before the stream came to it? Let the table keep files longer"
             )
             return Reading(None, [Bad(self.stream, path, reason)])
-        there = {footer.schema.column(at).path for at in range(footer.num_columns)}
         stored = [name for name in columns if name in there and name not in values]
         if stored:
             types = pl.Schema({name: self.schema[name] for name in stored})
