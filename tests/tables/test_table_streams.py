@@ -253,3 +253,18 @@ def test_lists_and_structs_are_read(tmp_path: Path, kind: str) -> None:
     session.query("q", "SELECT time, tags, place FROM x")
     session.start(sinks={"q": tmp_path / "out"}).await_termination()
     assert Lake(kind, tmp_path).found() == rows_of(rows)
+
+
+def test_a_column_that_is_renamed_meanwhile_is_refused(tmp_path: Path) -> None:
+    lake, given = Lake("iceberg", tmp_path), frames(2)
+    lake.append(given[0])
+    reader, _ = reader_of(tmp_path, lake)
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    reader.committed(offer.offset)
+    table = iceberg_table(tmp_path, "x")
+    with table.update_schema() as change:
+        change.rename_column("v", "w")
+    table.append(given[1].rename({"v": "w"}).to_arrow(compat_level=pl.CompatLevel.oldest()))
+    with pytest.raises(SourceError, match="column 'v' was renamed to 'w'"):
+        reader.poll(LIMITS, 0)

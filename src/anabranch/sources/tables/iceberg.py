@@ -69,6 +69,7 @@ class IcebergLog:
 
     def latest(self) -> int | None:
         self._table.refresh()
+        self._require_names()
         snapshot = self._table.current_snapshot()
         return None if snapshot is None else int(snapshot.snapshot_id)
 
