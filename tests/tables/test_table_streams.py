@@ -268,3 +268,11 @@ def test_a_column_that_is_renamed_meanwhile_is_refused(tmp_path: Path) -> None:
     table.append(given[1].rename({"v": "w"}).to_arrow(compat_level=pl.CompatLevel.oldest()))
     with pytest.raises(SourceError, match="column 'v' was renamed to 'w'"):
         reader.poll(LIMITS, 0)
+
+
+def test_odd_values_in_the_names_of_folders(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"time": range(4), "k": ["a/b c", "50%", "%41", "q?#+"], "v": range(4)})
+    lake = Lake("iceberg", tmp_path, ["k"])
+    lake.append(rows)
+    lake.read()
+    assert lake.found() == rows_of(rows)
