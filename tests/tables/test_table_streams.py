@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import load_catalog
@@ -268,6 +271,68 @@ def test_a_column_that_is_renamed_meanwhile_is_refused(tmp_path: Path) -> None:
     table.append(given[1].rename({"v": "w"}).to_arrow(compat_level=pl.CompatLevel.oldest()))
     with pytest.raises(SourceError, match="column 'v' was renamed to 'w'"):
         reader.poll(LIMITS, 0)
+
+
+def test_iceberg_files_may_lack_partitioning_columns(tmp_path: Path) -> None:
+    """As those of a table that was brought over from Hive: folders had the values."""
+    at = dt.datetime(2026, 11, 18, 5, 0, 0, 120000)
+    rows = pl.DataFrame(
+        {
+            "time": range(4),
+            "k": ["a", "null", None, "a b"],
+            "n": [1, -2, None, 3],
+            "day": [at.date(), None, at.date(), at.date()],
+            "ts": [at, at, None, at.replace(microsecond=0)],
+            "z": pl.Series([at, None, at, at]).dt.replace_time_zone("UTC"),
+            "even": [True, False, None, True],
+            "dec": pl.Series(
+                [Decimal("1.50"), None, Decimal("-2.25"), None], dtype=pl.Decimal(9, 2)
+            ),
+        }
+    )
+    parted = [name for name in rows.columns if name != "time"]
+    data = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+    catalog.create_namespace("lake")
+    table = catalog.create_table("lake.x", data.schema)
+    with table.update_spec() as spec:
+        for name in parted:
+            spec.add_identity(name)
+    lake = Lake("iceberg", tmp_path)
+    found = []
+    for epoch in range(2):
+        table.append(data.slice(2 * epoch, 2))
+        for file in (tmp_path / "warehouse").rglob("*.parquet"):
+            pl.read_parquet(file, columns=["time"], hive_partitioning=False).write_parquet(file)
+        if not epoch:
+            reader, columns = reader_of(tmp_path, lake)
+        offer = reader.poll(LIMITS, 0)
+        assert offer is not None
+        reader.committed(offer.offset)
+        readings = [piece.read(columns, False) for piece in offer.pieces]
+        assert not [bad for reading in readings for bad in reading.bad]
+        found += [reading.rows for reading in readings]
+    assert rows_of(pl.concat(found)) == rows_of(rows)
+
+
+def test_partitions_whose_values_are_not_exact_are_read_from_files_or_refused(
+    tmp_path: Path,
+) -> None:
+    data = pa.table({"time": [1], "f": [0.1]})
+    catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+    catalog.create_namespace("lake")
+    table = catalog.create_table("lake.x", data.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("f")
+    table.append(data)
+    reader, columns = reader_of(tmp_path, Lake("iceberg", tmp_path))
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    (piece,) = offer.pieces
+    assert piece.read(columns, False).rows.rows() == [(1, 0.1)]
+    pl.DataFrame({"time": [1]}).write_parquet(piece.label)
+    (bad,) = piece.read(columns, False).bad
+    assert "lacks column 'f', by which the table is partitioned" in bad.reason
 
 
 def test_odd_values_in_the_names_of_folders(tmp_path: Path) -> None:

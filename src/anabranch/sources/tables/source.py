@@ -51,7 +51,15 @@ class TablePiece:
                 "vacuum before the stream came to it? Let the table keep files longer"
             )
             return Reading(None, [Bad(self.stream, path, reason)])
-        stored = [name for name in columns if name in there and name not in values]
+        given = frozenset() if self.file.own_first else values.keys()
+        stored = [name for name in columns if name in there and name not in given]
+        for name in columns:
+            if name in self.file.untold and name not in there:
+                reason = (
+                    f"Stream '{self.stream}', file '{path}': lacks column '{name}', by which the table is "
+                    "partitioned, and its value cannot be told exactly here. Leave such a table to Spark"
+                )
+                return Reading(None, [Bad(self.stream, path, reason)])
         if stored:
             types = pl.Schema({name: self.schema[name] for name in stored})
             reading = read_file(self.stream, path, "parquet", types, stored, None, salvage)
