@@ -60,7 +60,9 @@ class TableWriter:
         types = {**shape.types, **marked}
         if self._adopting is None:
             root, prefix = str(self.context.checkpoint), self._prefix(epoch, attempt)
-            return TableStaging(root, prefix, "arrow", fsync, private, summed=True, types=types)
+            return TableStaging(
+                root, prefix, "arrow", fsync, private, summed=True, types=types, zeros=shape.zeros
+            )
         root, prefix = str(self._adopting), f"{hidden_epoch(epoch, attempt)}/"
         return TableStaging(
             root, prefix, "parquet", fsync, private, types=types,
