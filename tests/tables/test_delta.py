@@ -134,3 +134,12 @@ def test_what_a_table_has_is_not_taken_in_again(tmp_path: Path, name: str) -> No
     DeltaTable(tmp_path / "q").optimize.compact()
     start(name, 3, changed="keep-same")
     assert DELTA.read(tmp_path, "q").height == sum(map(len, given))
+
+
+def test_files_are_kept_at_least_as_long_as_said(tmp_path: Path) -> None:
+    """The library counts whole hours."""
+    run(
+        frames(2), PLAIN, {"q": DELTA.sink(tmp_path, "q", optimize=1, retain="30 minutes")}, sites=1
+    )
+    kept = {str(path) for path in (tmp_path / "q").glob("*.parquet")}
+    assert len(kept) > len(DeltaTable(tmp_path / "q").file_uris())

@@ -14,6 +14,7 @@ from anabranch import Session
 from anabranch.errors import SettingsError
 from anabranch.sinks import IcebergSink
 from anabranch.sinks.base import WriteContext
+from anabranch.sinks.tables.iceberg_care import bring_together
 from anabranch.sinks.tables.table import Conflict, Taking
 from anabranch.state.place import place
 from anabranch.testing.sources import EpochSource
@@ -133,3 +134,16 @@ def test_a_catalog_that_is_not_there_is_told(tmp_path: Path) -> None:
             run(frames(1), PLAIN, {"q": IcebergSink("lake.q", **options)})
     with pytest.raises(SettingsError, match=r"expected namespace\.name"):
         IcebergSink("q", **iceberg(tmp_path))
+
+
+def test_small_files_are_brought_together_up_to_the_target(tmp_path: Path) -> None:
+    """No more than that is in memory at once either."""
+    run(frames(12), PLAIN, {"q": ICE.sink(tmp_path, "q", optimize=0)}, sites=1)
+    table = iceberg_table(tmp_path, "q")
+    before = [task.file.file_size_in_bytes for task in table.scan().plan_files()]
+    target = 4 * max(before)
+    bring_together(table, target)
+    after = [task.file.record_count for task in table.scan().plan_files()]
+    assert 3 <= len(after) < len(before)
+    assert max(after) <= 4 * 60
+    assert rows_of(ICE.read(tmp_path, "q")) == rows_of(pl.concat(frames(12)))

@@ -127,3 +127,29 @@ def _execute(text: str) -> None:
         connection.cursor() as cursor,
     ):
         cursor.execute(text)
+
+
+@pytest.mark.parametrize("emit", [None, "update"])
+def test_texts_that_a_server_cannot_take_are_refused_before_the_commit(
+    tmp_path: Path, emit: str | None
+) -> None:
+    """So the run goes on once the query leaves them out."""
+    given = pl.DataFrame({"time": [1, 2], "k": ["a", "b\0c"], "v": [1, 2]})
+
+    def start(text: str) -> None:
+        session = Session.in_process(2, {"fsync": False, "allow_unbounded_state": True})
+        session.stream("t", EpochSource([given]), ordered="time")
+        session.query("q", text, emit)
+        session.start(
+            sinks={"q": POSTGRES.sink(tmp_path, "q")},
+            checkpoint=tmp_path / "ck",
+            changed="keep-same",
+        ).await_termination()
+
+    text = "SELECT time, k, v FROM t"
+    if emit:
+        text = "SELECT k, MAX(time) AS time, MAX(v) AS v FROM t GROUP BY k"
+    with pytest.raises(RunError, match=r"column 'k'.*\\x00.*The epoch is not counted"):
+        start(text)
+    start(text.replace("FROM t", "FROM t WHERE k = 'a'"))
+    assert rows_of(POSTGRES.read(tmp_path, "q"), "time", "k", "v") == [(1, "a", 1)]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
 from shelf import KINDS, iceberg, iceberg_table, rows_of, run
 from test_tables import frames
 
 from anabranch import Session
 from anabranch.errors import AnabranchError, SourceError, StateError
+from anabranch.sources.base import EpochLimits, ReadContext
+from anabranch.sources.tables.make import table_source
+from anabranch.sources.tables.source import TableReader
 from anabranch.spec.file import read_spec
+from anabranch.state.place import place
 
 QUERY = "SELECT time, k, v FROM x"
 
@@ -197,3 +205,139 @@ def test_streams_of_tables_in_files(tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_text(text)
     with pytest.raises(AnabranchError, match="a stream of a delta table has no option 'rate'"):
         read_spec(tmp_path / "b.sql")
+
+
+def reader_of(root: Path, lake: Lake) -> tuple[TableReader, list[str]]:
+    """A stream that goes on as the table grows, and its columns."""
+    options = dict(lake.options)
+    source = table_source("x", lake.kind, options.pop(lake.kind), options)
+    columns = list(source.schema)
+    return source.open(ReadContext(None, False, tuple(columns), place(str(root / "ck")))), columns
+
+
+LIMITS = EpochLimits(100, 1 << 30, 1 << 30, 1 << 30)
+
+
+@kinds
+def test_a_table_that_is_empty_at_first_is_read_once_it_grows(tmp_path: Path, kind: str) -> None:
+    """As that of a sink is before its first epoch."""
+    lake, rows = Lake(kind, tmp_path), frames(1)[0]
+    run([rows.clear()], {"q": ("SELECT time, k, v FROM t", None)},
+        {"q": KINDS[kind].sink(tmp_path, "x", optimize=0)})  # fmt: skip
+    reader, columns = reader_of(tmp_path, lake)
+    assert reader.poll(LIMITS, 0) is None
+    lake.append(rows)
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    found = pl.concat(piece.read(columns, False).rows for piece in offer.pieces)
+    assert rows_of(found, "time", "k", "v") == rows_of(rows)
+    reader.committed(offer.offset)
+    assert reader.poll(LIMITS, 0) is None
+
+
+@kinds
+def test_lists_and_structs_are_read(tmp_path: Path, kind: str) -> None:
+    rows = pl.DataFrame(
+        {
+            "time": [1, 2, 3],
+            "tags": [["a", "b"], [], None],
+            "place": [{"x": 1, "y": "u"}, {"x": None, "y": "v"}, {"x": 3, "y": None}],
+        }
+    )
+    table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    if kind == "delta":
+        write_deltalake(tmp_path / "x", table)
+    else:
+        catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+        catalog.create_namespace("lake")
+        catalog.create_table("lake.x", table.schema).append(table)
+    session = Session.in_process(2, {"fsync": False})
+    session.stream("x", ordered="time", **Lake(kind, tmp_path).options)
+    session.query("q", "SELECT time, tags, place FROM x")
+    session.start(sinks={"q": tmp_path / "out"}).await_termination()
+    assert Lake(kind, tmp_path).found() == rows_of(rows)
+
+
+def test_a_column_that_is_renamed_meanwhile_is_refused(tmp_path: Path) -> None:
+    lake, given = Lake("iceberg", tmp_path), frames(2)
+    lake.append(given[0])
+    reader, _ = reader_of(tmp_path, lake)
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    reader.committed(offer.offset)
+    table = iceberg_table(tmp_path, "x")
+    with table.update_schema() as change:
+        change.rename_column("v", "w")
+    table.append(given[1].rename({"v": "w"}).to_arrow(compat_level=pl.CompatLevel.oldest()))
+    with pytest.raises(SourceError, match="column 'v' was renamed to 'w'"):
+        reader.poll(LIMITS, 0)
+
+
+def test_iceberg_files_may_lack_partitioning_columns(tmp_path: Path) -> None:
+    """As those of a table that was brought over from Hive: folders had the values."""
+    at = dt.datetime(2026, 11, 18, 5, 0, 0, 120000)
+    rows = pl.DataFrame(
+        {
+            "time": range(4),
+            "k": ["a", "null", None, "a b"],
+            "n": [1, -2, None, 3],
+            "day": [at.date(), None, at.date(), at.date()],
+            "ts": [at, at, None, at.replace(microsecond=0)],
+            "z": pl.Series([at, None, at, at]).dt.replace_time_zone("UTC"),
+            "even": [True, False, None, True],
+            "dec": pl.Series(
+                [Decimal("1.50"), None, Decimal("-2.25"), None], dtype=pl.Decimal(9, 2)
+            ),
+        }
+    )
+    parted = [name for name in rows.columns if name != "time"]
+    data = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+    catalog.create_namespace("lake")
+    table = catalog.create_table("lake.x", data.schema)
+    with table.update_spec() as spec:
+        for name in parted:
+            spec.add_identity(name)
+    lake = Lake("iceberg", tmp_path)
+    found = []
+    for epoch in range(2):
+        table.append(data.slice(2 * epoch, 2))
+        for file in (tmp_path / "warehouse").rglob("*.parquet"):
+            pl.read_parquet(file, columns=["time"], hive_partitioning=False).write_parquet(file)
+        if not epoch:
+            reader, columns = reader_of(tmp_path, lake)
+        offer = reader.poll(LIMITS, 0)
+        assert offer is not None
+        reader.committed(offer.offset)
+        readings = [piece.read(columns, False) for piece in offer.pieces]
+        assert not [bad for reading in readings for bad in reading.bad]
+        found += [reading.rows for reading in readings]
+    assert rows_of(pl.concat(found)) == rows_of(rows)
+
+
+def test_partitions_whose_values_are_not_exact_are_read_from_files_or_refused(
+    tmp_path: Path,
+) -> None:
+    data = pa.table({"time": [1], "f": [0.1]})
+    catalog = load_catalog("default", type="sql", **iceberg(tmp_path))
+    catalog.create_namespace("lake")
+    table = catalog.create_table("lake.x", data.schema)
+    with table.update_spec() as spec:
+        spec.add_identity("f")
+    table.append(data)
+    reader, columns = reader_of(tmp_path, Lake("iceberg", tmp_path))
+    offer = reader.poll(LIMITS, 0)
+    assert offer is not None
+    (piece,) = offer.pieces
+    assert piece.read(columns, False).rows.rows() == [(1, 0.1)]
+    pl.DataFrame({"time": [1]}).write_parquet(piece.label)
+    (bad,) = piece.read(columns, False).bad
+    assert "lacks column 'f', by which the table is partitioned" in bad.reason
+
+
+def test_odd_values_in_the_names_of_folders(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"time": range(4), "k": ["a/b c", "50%", "%41", "q?#+"], "v": range(4)})
+    lake = Lake("iceberg", tmp_path, ["k"])
+    lake.append(rows)
+    lake.read()
+    assert lake.found() == rows_of(rows)

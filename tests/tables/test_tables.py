@@ -220,3 +220,19 @@ def test_a_missing_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             {"q": ("SELECT time FROM t", None)},
             {"q": {"path": tmp_path / "q", "format": "delta"}},
         )
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_care_that_fails_is_told_once_and_the_run_goes_on(tmp_path: Path, kind: str) -> None:
+    """Somebody has deleted a file of the table, so that small files cannot be brought together."""
+    table, given = KINDS[kind], frames(4)
+    queries: dict[str, tuple[str, str | None]] = {"q": ("SELECT time, k, v FROM t", None)}
+    run(given[:1], queries, {"q": table.sink(tmp_path, "q")}, sites=1)
+    lost = max(tmp_path.rglob("*.parquet"))
+    content = lost.read_bytes()
+    lost.unlink()
+    with pytest.warns(UserWarning, match="small files could not be brought together") as told:
+        run(given[1:], queries, {"q": table.sink(tmp_path, "q", optimize=1)}, sites=1)
+    assert len([one for one in told if "brought together" in str(one.message)]) == 1
+    lost.write_bytes(content)
+    assert rows_of(table.read(tmp_path, "q")) == rows_of(pl.concat(given))

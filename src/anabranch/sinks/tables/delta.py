@@ -34,6 +34,7 @@ from anabranch.sinks.tables.writer import TableWriter
 from anabranch.sources.tables.needs import needed
 
 WITHOUT = frozenset({pl.Time})
+HOUR = 3_600_000_000
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,8 @@ class _DeltaTable:
         with _conflicts():
             self.table.optimize.compact(target_size=self.sink.target_bytes)
             if self.sink.retain is not None:
-                hours = microseconds(self.sink.retain) // 3_600_000_000
+                # The library takes whole hours: rather longer than too short
+                hours = -(-microseconds(self.sink.retain) // HOUR)
                 self.table.vacuum(hours, dry_run=False, enforce_retention_duration=False)
 
     def close(self) -> None:

@@ -40,9 +40,13 @@ class TableStaging(Staging):
     partition_by: tuple[str, ...] = ()
     bare: bool = False
     """Whether files are without the partitioning columns."""
+    zeros: bool = True
+    """Whether texts may have the character of code 0 in them."""
 
     def write_all(self, rows: pl.DataFrame, part: str) -> list[ResultPart]:
         rows = fit(rows, self.types)
+        if not self.zeros:
+            _require_no_zeros(rows)
         if not self.partition_by:
             return [self.write(rows, part)]
         written = []
@@ -52,6 +56,16 @@ class TableStaging(Staging):
             folders = "".join(map(_folder, self.partition_by, values))
             written.append(self.write(group, part, folders))
         return written
+
+
+def _require_no_zeros(rows: pl.DataFrame) -> None:
+    texts = pl.col(pl.String)
+    for column in rows.select(texts.str.contains("\0", literal=True).any()).iter_columns():
+        if column.any():
+            raise RunError(
+                f"A text of column '{column.name}' has the character \\x00 in it, which the table cannot "
+                "take. Leave such rows out in the query, or take another sink. The epoch is not counted."
+            )
 
 
 def _folder(column: str, value: Any) -> str:

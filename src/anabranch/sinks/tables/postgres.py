@@ -89,7 +89,7 @@ class PostgresSink:
             import adbc_driver_postgresql.dbapi  # noqa: F401 - what is missing is told here
         keys = keys_of(what, context, self.updates)
         types = table_types(what, kept_columns(context, keys), WIDER, frozenset())
-        shape = TableShape(what, types, keys)
+        shape = TableShape(what, types, keys, zeros=False)
         table = _PostgresTable(self.uri, self._path, shape)
         try:
             table.make(self.evolve)

@@ -88,6 +88,8 @@ class TableShape:
     """Whether files are without the partitioning columns."""
     tend_every: int = 0
     """After how many epochs small files are brought together; 0: never."""
+    zeros: bool = True
+    """Whether texts may have the character of code 0 in them."""
 
 
 def keys_of(what: str, context: WriteContext, updates: str) -> tuple[str, ...] | None:

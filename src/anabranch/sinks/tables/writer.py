@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,8 @@ class TableWriter:
     _recovered: bool = False
     _spent: list[str] = field(default_factory=list)
     """What was staged in the checkpoint and may go."""
+    _warned: bool = False
+    """Whether it was told that the care for the table fails."""
 
     @property
     def repeats(self) -> bool:
@@ -57,7 +60,9 @@ class TableWriter:
         types = {**shape.types, **marked}
         if self._adopting is None:
             root, prefix = str(self.context.checkpoint), self._prefix(epoch, attempt)
-            return TableStaging(root, prefix, "arrow", fsync, private, summed=True, types=types)
+            return TableStaging(
+                root, prefix, "arrow", fsync, private, summed=True, types=types, zeros=shape.zeros
+            )
         root, prefix = str(self._adopting), f"{hidden_epoch(epoch, attempt)}/"
         return TableStaging(
             root, prefix, "parquet", fsync, private, types=types,
@@ -94,9 +99,23 @@ class TableWriter:
             shutil.rmtree(self._adopting / hidden_epoch(epoch, attempt), ignore_errors=True)
         every = self.shape.tend_every
         if every and epoch // every > max(before, 0) // every:
-            # Another time, then: whoever has changed the table may have done the same
-            with contextlib.suppress(Conflict):
-                self.table.tend()
+            self._tend()
+
+    def _tend(self) -> None:
+        """Cares for the table. The epoch is in it whatever comes of that, so no run ends by it."""
+        try:
+            self.table.tend()
+        except Conflict:
+            pass  # another time, then: whoever has changed the table may have done the same
+        except Exception as error:  # the libraries of tables have errors of all kinds
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{self.shape.what}: its small files could not be brought together, or old ones not "
+                    f"deleted: {error!r:.500}. The results are in the table, and the run goes on; this is "
+                    f"tried again every {self.shape.tend_every} epochs, and not told again.",
+                    stacklevel=2,
+                )
 
     def _persist(self, take: Callable[[], None], taking: Taking) -> int:
         """Has the table take the epoch in unless it has it; gives the last one that it had, or -1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 
 def load(name: str, uri: str | None, warehouse: str | None, properties: Mapping[str, str]) -> Any:
@@ -21,10 +21,12 @@ def load(name: str, uri: str | None, warehouse: str | None, properties: Mapping[
 def local_folder(location: str) -> Path | None:
     """The folder of this machine that a location is; None if it is elsewhere.
 
+    What looks like an escape is part of the name, as it is to pyiceberg: folders of values have some.
+
     >>> local_folder("file:///data/t"), local_folder("s3://bucket/t")
     (PosixPath('/data/t'), None)
     """
     if "://" not in location and location.startswith("/"):
         return Path(location)
     parts = urlsplit(location)
-    return Path(unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
+    return Path(parts.path) if parts.scheme == "file" and not parts.netloc else None

@@ -12,6 +12,9 @@ from anabranch.sources.tables.log import DataFile, TableChange
 from anabranch.sources.tables.needs import needed
 from anabranch.sources.tables.source import TableSource
 
+EXACT = ("boolean", "int", "long", "decimal", "date", "timestamp", "timestamptz", "string")
+"""Types of partitioning values that a text holds; pyiceberg has been seen to round a double."""
+
 
 def iceberg_source(
     stream: str, name: str, on_change: str, catalog: str = "default", uri: str | None = None,
@@ -69,6 +72,7 @@ class IcebergLog:
 
     def latest(self) -> int | None:
         self._table.refresh()
+        self._require_names()
         snapshot = self._table.current_snapshot()
         return None if snapshot is None else int(snapshot.snapshot_id)
 
@@ -81,7 +85,7 @@ class IcebergLog:
                 f"{self._what}: it has rows that are marked as deleted, which cannot be read here. "
                 "Compact it first."
             )
-        return sorted((_file(task.file) for task in tasks), key=lambda file: file.path)
+        return sorted((self._file(task.file) for task in tasks), key=lambda file: file.path)
 
     def after(self, version: int, last: int, inclusive: bool) -> list[TableChange]:
         line: list[Any] = []
@@ -109,7 +113,7 @@ class IcebergLog:
         if done != "append":
             return TableChange(number, refused=f"({done}) takes away rows that were there")
         files = [
-            _file(entry.data_file)
+            self._file(entry.data_file)
             for manifest in snapshot.manifests(self._table.io)
             if manifest.added_snapshot_id == number
             for entry in manifest.fetch_manifest_entry(self._table.io, discard_deleted=True)
@@ -117,8 +121,25 @@ class IcebergLog:
         ]
         return TableChange(number, sorted(files, key=lambda file: file.path))
 
+    def _file(self, file: Any) -> DataFile:
+        folder = local_folder(file.file_path)
+        path = str(folder) if folder is not None else file.file_path
+        values, untold = self._values(file)
+        size, rows = file.file_size_in_bytes, file.record_count
+        return DataFile(path, size, rows, values, own_first=True, untold=untold)
 
-def _file(file: Any) -> DataFile:
-    folder = local_folder(file.file_path)
-    path = str(folder) if folder is not None else file.file_path
-    return DataFile(path, file.file_size_in_bytes, file.record_count)
+    def _values(self, file: Any) -> tuple[dict[str, str | None], frozenset[str]]:
+        """What a file is partitioned by: one that was brought over from Hive lacks such columns itself."""
+        schema = self._table.schema()
+        values: dict[str, str | None] = {}
+        untold = set()
+        for at, part in enumerate(self._table.specs()[file.spec_id].fields):
+            column = schema.find_column_name(part.source_id)
+            if column is None or str(part.transform) != "identity":
+                continue
+            kind, value = schema.find_type(part.source_id), file.partition[at]
+            if value is not None and str(kind).partition("(")[0] not in EXACT:
+                untold.add(column)
+                continue
+            values[column] = None if value is None else part.transform.to_human_string(kind, value)
+        return values, frozenset(untold)

@@ -22,6 +22,10 @@ class DataFile:
     rows: int
     values: Mapping[str, str | None] = field(default_factory=dict)
     """Of partitioning columns, which the file itself may lack."""
+    own_first: bool = False
+    """Whether a column that the file has comes from there, whatever the values say."""
+    untold: frozenset[str] = frozenset()
+    """Partitioning columns whose values are not known, should the file lack them."""
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,22 @@ class TablePiece:
         path, values = self.file.path, self.file.values
         try:
             footer = pq.read_metadata(path)
+            there = set(footer.schema.to_arrow_schema().names)
         except FAULTS as error:
             reason = (
                 f"Stream '{self.stream}', file '{path}': cannot be read: {error}. Was it deleted by a "
                 "vacuum before the stream came to it? Let the table keep files longer"
             )
             return Reading(None, [Bad(self.stream, path, reason)])
-        there = {footer.schema.column(at).path for at in range(footer.num_columns)}
-        stored = [name for name in columns if name in there and name not in values]
+        given = frozenset() if self.file.own_first else values.keys()
+        stored = [name for name in columns if name in there and name not in given]
+        for name in columns:
+            if name in self.file.untold and name not in there:
+                reason = (
+                    f"Stream '{self.stream}', file '{path}': lacks column '{name}', by which the table is "
+                    "partitioned, and its value cannot be told exactly here. Leave such a table to Spark"
+                )
+                return Reading(None, [Bad(self.stream, path, reason)])
         if stored:
             types = pl.Schema({name: self.schema[name] for name in stored})
             reading = read_file(self.stream, path, "parquet", types, stored, None, salvage)
@@ -116,8 +124,9 @@ class TableReader:
         self._offset: dict[str, Any] | None = context.offset
         self._last = log.latest() if context.available_now else None
         self._frozen = context.available_now
-        self._begun: list[DataFile] | None = None
-        """The files of the version that the stream began with, once they were asked for."""
+        self._begun: tuple[int, list[DataFile]] | None = None
+        """The version that the stream begins with and its files, once they were asked for. A table without
+        rows is no beginning yet: then it is the next one."""
         if self._offset is not None and self._offset["table"] != log.identity:
             raise StateError(
                 f"Stream '{source.stream}' was read from another table than {source.text} is now: it was "
@@ -151,9 +160,9 @@ class TableReader:
     ) -> Iterator[tuple[dict[str, Any], DataFile]]:
         """The next files, each with the offset once it is read."""
         if at["whole"] and at["files"] != at["of"]:
-            if self._begun is None:
-                self._begun = self._log.whole(at["version"])
-            yield from _rest(self._begun, at["files"], at)
+            if self._begun is None or self._begun[0] != at["version"]:
+                self._begun = at["version"], self._log.whole(at["version"])
+            yield from _rest(self._begun[1], at["files"], at)
         partly = not at["whole"] and at["files"] != at["of"]
         for change in self._log.after(at["version"], last, inclusive=partly):
             if change.refused:
