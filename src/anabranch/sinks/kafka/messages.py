@@ -12,6 +12,9 @@ from anabranch.sinks.text import as_text, json_lines
 
 Message = dict[str, bytes | None]
 """A message as the client takes it: its value, and its key if it has one."""
+NO_VALUE = b"\xff"
+"""The key of NULL where a single column is the key: no text has these bytes, and no key at all could neither
+be compacted nor be taken back."""
 BATCH = 10_000
 """Rows of an Arrow message."""
 
@@ -36,15 +39,14 @@ def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: boo
 
 
 def _keys(rows: pl.DataFrame) -> list[bytes | None]:
-    """The text of a single column; of several, a JSON object of them."""
+    """The text of a single column, or the key of NULL; of several, a JSON object of them."""
     if rows.width > 1:
         return list(json_lines(rows))
     texts = as_text(rows).to_series()
     if texts.dtype == pl.Boolean:
-        texts = pl.select(
-            pl.when(texts).then(pl.lit("true")).otherwise(pl.lit("false"))
-        ).to_series()
-    return texts.cast(pl.String).cast(pl.Binary).to_list()
+        word = pl.when(texts).then(pl.lit("true")).when(~texts).then(pl.lit("false"))
+        texts = pl.select(word).to_series()
+    return texts.cast(pl.String).cast(pl.Binary).fill_null(NO_VALUE).to_list()
 
 
 def _stream(rows: pl.DataFrame) -> bytes:

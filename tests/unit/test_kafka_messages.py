@@ -1,0 +1,30 @@
+"""Results as messages of Kafka: their keys, and how large they are. No broker is needed."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from anabranch.sinks.kafka.messages import NO_VALUE, to_messages
+
+
+@pytest.mark.parametrize(
+    ("groups", "keys"),
+    [
+        ([True, False, None], [b"true", b"false", NO_VALUE]),
+        (["", "null", None, "\x00"], [b"", b"null", NO_VALUE, b"\x00"]),
+        ([0, 1, None], [b"0", b"1", NO_VALUE]),
+    ],
+)
+def test_null_has_a_key_of_its_own(groups: list[object], keys: list[bytes]) -> None:
+    """Else a group would replace another one, or a tombstone would say nothing."""
+    rows = pl.DataFrame({"k": groups, "gone": [True] * len(groups)})
+    assert [message["key"] for message in to_messages(rows, "json", ["k"], True)] == keys
+    with pytest.raises(UnicodeDecodeError):
+        NO_VALUE.decode()
+
+
+def test_null_among_several_key_columns() -> None:
+    rows = pl.DataFrame({"k": [True, False, None], "n": [1, None, None]})
+    keys = [message["key"] for message in to_messages(rows, "json", ["k", "n"], False)]
+    assert keys == [b'{"k":true,"n":1}', b'{"k":false,"n":null}', b'{"k":null,"n":null}']
