@@ -5,7 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from anabranch.errors import PlanningError
 from anabranch.sinks.kafka.messages import NO_VALUE, to_messages
+from anabranch.sinks.make import make_sinks
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,14 @@ def test_null_among_several_key_columns() -> None:
     rows = pl.DataFrame({"k": [True, False, None], "n": [1, None, None]})
     keys = [message["key"] for message in to_messages(rows, "json", ["k", "n"], False)]
     assert keys == [b'{"k":true,"n":1}', b'{"k":false,"n":null}', b'{"k":null,"n":null}']
+
+
+def test_two_queries_in_one_topic_are_refused() -> None:
+    """Their keys would replace each other's rows."""
+    to = {"kafka": "one:9092, two:9092", "topic": "sums"}
+    with pytest.raises(PlanningError, match="'a' and 'b' have the same topic 'sums'"):
+        make_sinks({"a": to, "b": {**to, "delivery": "at-least-once"}})
+    with pytest.raises(PlanningError, match="'a' and 'b' have the same topic 'sums'"):
+        make_sinks({"a": to, "b": {**to, "kafka": "two:9092,three:9092"}})
+    made = make_sinks({"a": to, "b": {**to, "topic": "other"}, "c": {**to, "kafka": "four:9092"}})
+    assert len(made) == 3
