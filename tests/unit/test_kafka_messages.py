@@ -6,8 +6,10 @@ import polars as pl
 import pytest
 
 from anabranch.errors import PlanningError
-from anabranch.sinks.kafka.messages import NO_VALUE, to_messages
+from anabranch.sinks.kafka.messages import ARROW_BYTES, NO_VALUE, to_messages
+from anabranch.sinks.kafka.transactions import transaction_seconds
 from anabranch.sinks.make import make_sinks
+from anabranch.sources.kafka.connection import Connection
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,22 @@ def test_two_queries_in_one_topic_are_refused() -> None:
         make_sinks({"a": to, "b": {**to, "kafka": "two:9092,three:9092"}})
     made = make_sinks({"a": to, "b": {**to, "topic": "other"}, "c": {**to, "kafka": "four:9092"}})
     assert len(made) == 3
+
+
+def test_arrow_messages_are_cut_by_their_bytes() -> None:
+    """Brokers take about a megabyte by default, however many rows that is."""
+    rows = pl.DataFrame({"n": range(300), "text": [f"{n:010d}" * 2_000 for n in range(300)]})
+    values = [message["value"] or b"" for message in to_messages(rows, "arrow", [], False)]
+    assert max(map(len, values)) <= ARROW_BYTES
+    assert pl.concat(map(pl.read_ipc_stream, values)).equals(rows)
+    assert len(values) < 50
+
+
+def test_a_transaction_may_last_as_long_as_it_is_waited_for() -> None:
+    connection = Connection("one:9092")
+    assert transaction_seconds(connection, 60.0) == 600
+    assert transaction_seconds(connection, 700.0) == 700
+    # More than brokers allow by default would be refused
+    assert transaction_seconds(connection, 5_000.0) == 900
+    given = Connection("one:9092", (("transaction.timeout.ms", "30000"),))
+    assert transaction_seconds(given, 60.0) == 30
