@@ -13,6 +13,7 @@ from topics import LONGEST, Topics, as_json
 
 from anabranch import Session
 from anabranch.errors import RunError, SettingsError, StateError
+from anabranch.sinks.kafka.messages import NO_VALUE
 from helpers import SUMS, Stage, sample
 from helpers import sums as sums_query
 
@@ -42,14 +43,14 @@ def test_results(stage: Stage, topics: Topics, delivery: str) -> None:
     messages = topics.committed(topic)
     for message in messages:
         key = json.loads(message.value())["k"]
-        assert message.key() == (None if key is None else key.encode())
+        assert message.key() == (NO_VALUE if key is None else key.encode())
     told = {value for message in messages for _, value in message.headers() or ()}
     if delivery == "at-least-once":
         assert {b"1", b"2", b"3", b"4", stage.manifest().run_id.encode()} == told
     else:
         assert told == set()
-    places = {(message.key(), message.partition()) for message in messages if message.key()}
-    assert len(places) == 4, "a key has its partition"
+    places = {(message.key(), message.partition()) for message in messages}
+    assert len(places) == 5, "a key has its partition"
     assert not list((stage.checkpoint / "results").rglob("*.arrow"))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from anabranch.errors import PlanningError, SettingsError
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink, require_folder
-from anabranch.sinks.kafka.sink import kafka_sink
+from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
 
 
@@ -62,10 +62,21 @@ def _refuse_shared(sinks: Mapping[str, Sink]) -> None:
                 f"Queries '{other}' and '{query}' have the same {type(sink).__name__} object, which would "
                 "mix their results: give each its own."
             )
-        folder, table = getattr(sink, "folder", None), getattr(sink, "table", None)
-        address = os.path.realpath(folder) if folder is not None else table
-        if address is not None and (other := taken.setdefault(address, query)) != query:
-            what = f"folder '{folder}'" if folder is not None else f"table '{table}'"
-            raise PlanningError(
-                f"Queries '{other}' and '{query}' have the same {what}: give each its own."
-            )
+        for address, what in _places(sink):
+            if (other := taken.setdefault(address, query)) != query:
+                raise PlanningError(
+                    f"Queries '{other}' and '{query}' have the same {what}: give each its own."
+                )
+
+
+def _places(sink: Sink) -> Iterator[tuple[str, str]]:
+    """Where a sink writes, as it can be told apart from others, and in words."""
+    folder, table = getattr(sink, "folder", None), getattr(sink, "table", None)
+    if folder is not None:
+        yield os.path.realpath(folder), f"folder '{folder}'"
+    elif table is not None:
+        yield table, f"table '{table}'"
+    if isinstance(sink, KafkaSink):
+        # One server in common is one cluster
+        for server in sink.connection.servers.split(","):
+            yield f"kafka {server.strip()} {sink.topic}", f"topic '{sink.topic}'"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -12,8 +12,13 @@ from anabranch.sinks.text import as_text, json_lines
 
 Message = dict[str, bytes | None]
 """A message as the client takes it: its value, and its key if it has one."""
+NO_VALUE = b"\xff"
+"""The key of NULL where a single column is the key: no text has these bytes, and no key at all could neither
+be compacted nor be taken back."""
 BATCH = 10_000
-"""Rows of an Arrow message."""
+"""Rows of an Arrow message, at most."""
+ARROW_BYTES = 500_000
+"""Bytes of one that has several rows: clients and brokers take about a megabyte unless told otherwise."""
 
 
 def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: bool) -> list[Message]:
@@ -23,7 +28,8 @@ def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: boo
     to those who keep the newest message of each key, that is the end of it.
     """
     if format == "arrow":
-        return [{"value": _stream(rows[at : at + BATCH])} for at in range(0, rows.height, BATCH)]
+        cut = (rows[at : at + BATCH] for at in range(0, rows.height, BATCH))
+        return [{"value": value} for some in cut for value in _streams(some)]
     values: list[bytes | None] = list(json_lines(rows.drop(GONE) if marked else rows))
     if marked:
         gone = rows[GONE].arg_true().to_list()
@@ -36,18 +42,23 @@ def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: boo
 
 
 def _keys(rows: pl.DataFrame) -> list[bytes | None]:
-    """The text of a single column; of several, a JSON object of them."""
+    """The text of a single column, or the key of NULL; of several, a JSON object of them."""
     if rows.width > 1:
         return list(json_lines(rows))
     texts = as_text(rows).to_series()
     if texts.dtype == pl.Boolean:
-        texts = pl.select(
-            pl.when(texts).then(pl.lit("true")).otherwise(pl.lit("false"))
-        ).to_series()
-    return texts.cast(pl.String).cast(pl.Binary).to_list()
+        word = pl.when(texts).then(pl.lit("true")).when(~texts).then(pl.lit("false"))
+        texts = pl.select(word).to_series()
+    return texts.cast(pl.String).cast(pl.Binary).fill_null(NO_VALUE).to_list()
 
 
-def _stream(rows: pl.DataFrame) -> bytes:
+def _streams(rows: pl.DataFrame) -> Iterator[bytes]:
+    """The rows as Arrow streams, halved until they are small enough."""
     target = io.BytesIO()
     rows.write_ipc_stream(target)
-    return target.getvalue()
+    if target.tell() <= ARROW_BYTES or rows.height == 1:
+        yield target.getvalue()
+        return
+    middle = rows.height // 2
+    yield from _streams(rows[:middle])
+    yield from _streams(rows[middle:])

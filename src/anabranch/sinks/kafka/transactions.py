@@ -25,6 +25,8 @@ CHUNK = 20_000
 """Messages that are handed to the producer at a time."""
 FLUSHED = 128 << 20
 """Bytes after which it is waited until they are sent."""
+LEAST_TRANSACTION, MOST_TRANSACTION = 600.0, 900.0
+"""Seconds after which brokers end a transaction: an epoch may be large, but they allow no more by default."""
 STEP = 5.0
 """Seconds that one call may take; it is called again as long as there is time."""
 
@@ -40,9 +42,15 @@ class Transactions:
         self.id, self.epochs = id, epochs
         self._connection, self._topic, self._timeout = connection, topic, timeout
         self._troubles = Troubles()
+        self._longest = transaction_seconds(connection, timeout)
         self._producer: Producer = Producer(
-            producer_config(connection, self._troubles, {"transactional.id": id})
+            producer_config(
+                connection,
+                self._troubles,
+                {"transactional.id": id, "transaction.timeout.ms": int(self._longest * 1000)},
+            )
         )
+        self._begun = 0.0
         self.reached: int | None = None
         """The last epoch that is in the topic, -1 before the first; None if nobody has noted any."""
 
@@ -130,6 +138,7 @@ class Transactions:
                 self._insist(self._producer.abort_transaction)
 
     def _attempt(self, messages: Sequence[Message], epoch: int) -> None:
+        self._begun = time.monotonic()
         self._producer.begin_transaction()
         produce(self._producer, self._topic, messages, self._timeout)
         self._producer.produce(self.epochs, str(epoch).encode(), self.id.encode(), partition=0)
@@ -151,6 +160,12 @@ class Transactions:
     def _refusal(self, error: KafkaException) -> RunError:
         told = error.args[0]
         if (told.fatal() and "FENCED" in told.name()) or "PRODUCER_EPOCH" in told.name():
+            # To the client both are the same
+            if time.monotonic() - self._begun >= self._longest:
+                return RunError(
+                    f"the transaction took longer than {self._longest:g} s, after which brokers end it: give "
+                    "a larger transaction.timeout.ms in kafka_options, or smaller epochs"
+                )
             return RunError(
                 f"another run has taken over the topic '{self._topic}' (transactional id '{self.id}')"
             )
@@ -175,6 +190,14 @@ def _passing(error: KafkaException) -> bool:
     if told.fatal() or told.txn_requires_abort():
         return False
     return bool(told.retriable() or told.code() in waiting)
+
+
+def transaction_seconds(connection: Connection, timeout: float) -> float:
+    """How long a transaction may take: what the user gives, else at least as long as a broker may be away."""
+    given = dict(connection.options).get("transaction.timeout.ms")
+    if given is not None:
+        return int(given) / 1000
+    return min(max(LEAST_TRANSACTION, timeout), MOST_TRANSACTION)
 
 
 def producer_config(

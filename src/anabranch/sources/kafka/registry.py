@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import ipaddress
 import json
 import urllib.error
 import urllib.parse
@@ -27,6 +28,17 @@ HEADER = 5
 TIMEOUT = 10.0
 """Seconds that an answer may take."""
 NOT_FOUND = 404
+REDIRECTS = range(300, 400)
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """The login is for the registry alone, and would be sent to whatever host a redirect names."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirects)
 
 
 @dataclass(frozen=True)
@@ -63,12 +75,14 @@ class SchemaRegistry:
             word = base64.b64encode(given.encode()).decode()
             request.add_header("Authorization", f"Basic {word}")
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            with _OPENER.open(request, timeout=TIMEOUT) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == NOT_FOUND:
                 return None
             reason = f"it answered {error.code}"
+            if error.code in REDIRECTS:
+                reason += ", a redirect, which is not followed: give the address that it has"
         except (OSError, ValueError) as error:
             reason = str(getattr(error, "reason", error))
         raise SourceError(
@@ -131,4 +145,18 @@ def read_registry(what: str, url: str | None, login: str | None) -> SchemaRegist
             f"{what}: registry_login must say where the credential is, 'env:NAME' or 'file:PATH', not what "
             "it is."
         )
+    if login is not None and not url.startswith("https://") and not _is_here(url):
+        raise SettingsError(
+            f"{what}: registry_login would be sent to {url} for all on the way to read: expected an address "
+            "that begins with https://, or one of this machine."
+        )
     return SchemaRegistry(url, login or "")
+
+
+def _is_here(url: str) -> bool:
+    """Whether an address is of loopback."""
+    host = urllib.parse.urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

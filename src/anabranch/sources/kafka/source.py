@@ -33,7 +33,7 @@ from anabranch.sources.make import read_schema
 
 OPTIONS = (
     "format", "start", "on_gap", "message_columns", "kafka_options", "kafka_timeout", "value_schema",
-    "message_type", "registry", "registry_login",
+    "registry", "registry_login",
 )  # fmt: skip
 GAPS = ("stop", "go-on")
 TIMEOUT = 60.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from anabranch.sources.kafka.connection import Connection, Troubles
@@ -27,14 +26,6 @@ class NoTopic(Exception):
 
 class Denied(Exception):
     """The broker does not let us in, or not to this topic."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """The offsets that a partition has: from the first that is kept to behind the last that is committed."""
-
-    first: int
-    end: int
 
 
 class Topic:
