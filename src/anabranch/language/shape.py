@@ -108,8 +108,8 @@ def written_shape(text: str) -> JoinShape:
         tree = _tree(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise SettingsError(
-            f"'{text}' is no shape of a join: expected '{M_WAY}', '{LEFT_DEEP}', or the numbers of its inputs "
-            "in brackets, such as ((0,1),2)."
+            f"'{text}' is no shape of a join: expected '{M_WAY}', '{LEFT_DEEP}', or the numbers of its "
+            "inputs in brackets, such as ((0,1),2)."
         ) from error
     if len(tree.inputs) > MOST_INPUTS:
         raise SettingsError(
