@@ -235,3 +235,22 @@ def test_a_checkpoint_keeps_its_shapes_unless_they_are_fixed(tmp_path: Path) -> 
     assert shapes_of(third)[0] == {BC: 8}
     rows = pl.concat([run.results("q") for run in (first, second, third)])
     assert plain(rows) == expected(THREE)
+
+
+@pytest.mark.parametrize("shape", ["m-way", AB, BC])
+def test_a_cast_that_fails_is_asked_of_results_only(tmp_path: Path, shape: str) -> None:
+    """A pair that no third row meets, and a combination that another condition keeps out, end no run."""
+    rows = {
+        "a": pl.DataFrame({"t": [0, 0, 0], "k": [1, 2, 3], "x": ["5", "five", "six"]}),
+        "b": pl.DataFrame({"t": [0, 0, 0], "k": [1, 2, 3], "y": [7, 7, 7]}),
+        "c": pl.DataFrame({"t": [0, 0], "k": [1, 3], "z": [9, 0]}),
+    }
+    settings = {"fsync": False, "partitions_per_site": 4, "policy": "none", "plans": "fixed"}
+    session = Session.in_process(2, {**settings, "join_shape": shape})
+    for name, frame in rows.items():
+        session.stream(name, EpochSource([frame]), ordered="t")
+    cast = THREE.replace(" JOIN c", " AND CAST(a.x AS INT) < b.y JOIN c")
+    session.query("q", cast + " AND b.y < c.z")
+    run = session.start(sinks={"q": "memory"}, checkpoint=tmp_path, at_end="close")
+    assert run.await_termination(60)
+    assert plain(run.results("q")) == [(0, 1, "5", 7, 9)]

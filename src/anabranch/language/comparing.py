@@ -63,15 +63,18 @@ def _whole(value: int) -> pl.Expr:
 
 
 def _in_one_zone(sides: Sequence[Typed]) -> list[pl.Expr]:
-    """Both sides of a comparison; a time without a zone is taken to be in that of the other side."""
+    """Both sides of a comparison: moments in one zone, a time without one taken to be in the other's."""
     zones = [side.kind.time_zone for side in sides if isinstance(side.kind, pl.Datetime)]
     zone = next((zone for zone in zones if zone), None)
-    return [
-        side.expr.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
-        if zone and isinstance(side.kind, pl.Datetime) and side.kind.time_zone is None
-        else side.expr
-        for side in sides
-    ]
+    return [_zoned(side, zone) if zone else side.expr for side in sides]
+
+
+def _zoned(side: Typed, zone: str) -> pl.Expr:
+    if not isinstance(side.kind, pl.Datetime) or side.kind.time_zone == zone:
+        return side.expr
+    if side.kind.time_zone is not None:
+        return side.expr.dt.convert_time_zone(zone)
+    return side.expr.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
 
 
 def is_in(value: Typed, options: Sequence[Any]) -> Typed:

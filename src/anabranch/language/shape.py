@@ -17,7 +17,7 @@ from anabranch.errors import SettingsError
 
 MOST_INPUTS = 6
 """Inputs that a join with a shape may have: single digits, and no more shapes than can be looked at."""
-FLAT, LEFT_DEEP = NAMED = ("m-way", "left-deep")
+M_WAY, LEFT_DEEP = NAMED = ("m-way", "left-deep")
 """Shapes for any number of inputs."""
 Inputs = tuple[int, ...]
 """The numbers of some inputs of a join, in order."""
@@ -89,7 +89,7 @@ def left_deep(order: Sequence[int]) -> JoinShape:
 
 def read_shape(text: str, inputs: int) -> JoinShape:
     """The shape of a join of so many inputs as people write it; SettingsError if it is none."""
-    if text == FLAT:
+    if text == M_WAY:
         return flat_shape(inputs)
     if text == LEFT_DEEP:
         return left_deep(range(inputs))
@@ -108,8 +108,8 @@ def written_shape(text: str) -> JoinShape:
         tree = _tree(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
         raise SettingsError(
-            f"'{text}' is no shape of a join: expected '{FLAT}', '{LEFT_DEEP}', or the numbers of its inputs "
-            "in brackets, such as ((0,1),2)."
+            f"'{text}' is no shape of a join: expected '{M_WAY}', '{LEFT_DEEP}', or the numbers of its "
+            "inputs in brackets, such as ((0,1),2)."
         ) from error
     if len(tree.inputs) > MOST_INPUTS:
         raise SettingsError(

@@ -26,10 +26,10 @@ def _local_trunc(unit: str, time: pl.Expr, zone: str) -> pl.Expr:
 
 
 def _to_zone(time: pl.Expr, zone: str) -> pl.Expr:
-    """A local time as the moment it is in a zone: the first of two, the next hour's if there is none."""
-    known = time.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+    """A local time as the moment it is in a zone: the later of two, the next hour's if there is none."""
+    known = time.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null")
     later = (time + pl.duration(hours=1)).dt.replace_time_zone(
-        zone, ambiguous="earliest", non_existent="null"
+        zone, ambiguous="latest", non_existent="null"
     )
     return pl.coalesce(known, later)
 

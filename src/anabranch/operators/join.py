@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from anabranch.language.bounds import all_of
-from anabranch.language.expression import Named, columns_of
+from anabranch.language.expression import Named
 from anabranch.language.join import FILTERING, Join
 from anabranch.language.shape import MOST_INPUTS, read_shape
 from anabranch.operators.base import (
@@ -35,8 +34,9 @@ from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.met import MET, JoinInput, MetRecord, at_home, without
 from anabranch.operators.owed import owed_by
 from anabranch.operators.partials import TIME
+from anabranch.operators.residual import Residual
 from anabranch.operators.runs import CHUNK
-from anabranch.operators.stateless import compute, is_true
+from anabranch.operators.stateless import compute
 from anabranch.operators.tree import JoinTree, intermediates
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn
@@ -56,8 +56,8 @@ class SymmetricJoin(RowByRow):
         self.preserved = PRESERVED.get(node.kind, ())
         shown = [name for name in node.schema if wanted is None or name in wanted]
         self.schema = pl.Schema({name: node.schema[name] for name in shown})
-        self.read = {name for condition in node.residual for name in columns_of(condition)}
-        self.condition = all_of(node.residual)
+        self.condition = Residual(node.residual, node.schema)
+        self.read = self.condition.read
         self.inlets = tuple(
             self._inlet(number, {*shown, *self.read}) for number in range(len(node.parts))
         )
@@ -177,7 +177,7 @@ class SymmetricJoin(RowByRow):
     ) -> Iterator[pl.DataFrame]:
         """The joined rows; for joins that only filter, only what has met something is noted."""
         if self.node.kind in FILTERING:
-            check = None if self.condition is None else functools.partial(self._held, meeting)
+            check = functools.partial(self._held, meeting) if self.condition else None
             record.met[0] = meeting.met(check)
             return
         for chosen in meeting.combinations():
@@ -194,14 +194,14 @@ class SymmetricJoin(RowByRow):
 
     def _held(self, meeting: Meeting, chosen: list[np.ndarray]) -> list[np.ndarray]:
         """The combinations for which the condition holds, told by the columns that it reads alone."""
-        if self.condition is None:
+        if not self.condition:
             return chosen
         # A condition that reads nothing still holds, or not, for each of them
         rows = self._joined(meeting, chosen, self.read or {LOCATOR})
-        passed = is_true(self.condition, rows)
+        passed = self.condition.holds(rows)
         if passed.all():
             return chosen
-        kept = np.flatnonzero(passed.to_numpy())
+        kept = np.flatnonzero(passed)
         return [places[kept] for places in chosen]
 
     def _joined(

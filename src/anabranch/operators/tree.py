@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from anabranch.language.bounds import Bounds, all_of
+from anabranch.language.bounds import Bounds
 from anabranch.language.expression import Expression, columns_of
 from anabranch.language.shape import Inputs, JoinShape, inputs_of, subsets
 from anabranch.operators.base import gathered
@@ -23,8 +23,8 @@ from anabranch.operators.due import due_together
 from anabranch.operators.lookup import meet
 from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.partials import TIME
+from anabranch.operators.residual import Residual, can_raise
 from anabranch.operators.runs import CHUNK
-from anabranch.operators.stateless import is_true
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, sort_by_locator
 from anabranch.state.table import StateTable
@@ -71,8 +71,7 @@ class TreeJoin:
             tuple(limits[mine[0]][other[0]] for other in self.parts) for mine in self.parts
         )
         self._limits = list(self._beyond(limits))
-        self.condition = all_of(self._conjuncts())
-        self.read = set() if self.condition is None else set(columns_of(self.condition))
+        self.condition = Residual(self._conjuncts(), join.node.schema)
 
     def _beyond(self, limits: Bounds) -> Iterator[tuple[int, int, int]]:
         """For two inputs of different parts how much later the second can be, where no lookup says so."""
@@ -95,7 +94,9 @@ class TreeJoin:
         ]
 
     def _tells(self, condition: Expression, inputs: Inputs) -> bool:
-        """Whether a condition is about these inputs alone."""
+        """Whether a condition is about these inputs alone, and can be asked of what is in no result yet."""
+        if can_raise(condition, self._join.node.schema):
+            return False
         shown = {name for i in inputs for name in self._join.inlets[i].names.values()}
         read = set(columns_of(condition))
         return bool(read) and read <= shown
@@ -111,9 +112,9 @@ class TreeJoin:
             for i, j, most in self._limits:
                 held &= self._time(meeting, chosen, j) - self._time(meeting, chosen, i) <= most
             some = chosen if held.all() else [places[held] for places in chosen]
-            if self.condition is not None and len(some[0]):
-                rows = self.columns(meeting, some, self.read)
-                passed = is_true(self.condition, rows).to_numpy()
+            if self.condition and len(some[0]):
+                rows = self.columns(meeting, some, self.condition.read)
+                passed = self.condition.holds(rows)
                 some = some if passed.all() else [places[passed] for places in some]
             if len(some[0]):
                 yield some

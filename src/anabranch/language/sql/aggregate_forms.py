@@ -138,7 +138,12 @@ def _ordered(parts: Sequence[exp.Expr], scope: Scope) -> tuple[list[exp.Expr], O
     if not parts or not isinstance(parts[-1], exp.Order):
         return list(parts), []
     last = parts[-1]
-    order = [(translate(one.this, scope), bool(one.args.get("desc"))) for one in last.expressions]
+    order: Order = []
+    for one in last.expressions:
+        value = translate(one.this, scope)
+        if one.args.get("nulls_first"):
+            order.append((value.is_not_null(), False))
+        order.append((value, bool(one.args.get("desc"))))
     return [*parts[:-1], last.this], order
 
 

@@ -165,7 +165,19 @@ class StatementDialect(TextDialect):
             return self.expression(exp.Group(expressions=self._parse_csv(self._parse_expression)))
 
 
-class QuotingDialect(StatementDialect):
+class NullsSmall(StatementDialect):
+    """The same with NULL below all other values where ORDER BY does not say, as Flink has it."""
+
+    NULL_ORDERING = "nulls_are_small"
+
+
+class NullsLarge(StatementDialect):
+    """The same with NULL above all other values where ORDER BY does not say, as PostgreSQL has it."""
+
+    NULL_ORDERING = "nulls_are_large"
+
+
+class QuotingDialect(NullsSmall):
     """The same with texts in double quotes too, as Spark has them."""
 
     class Tokenizer(StatementDialect.Tokenizer):
@@ -207,7 +219,9 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
 
 def dialect_of(scope: Scope) -> type[Dialect]:
     """The dialect that sqlglot reads a statement in."""
-    return QuotingDialect if scope.spelling.double_quotes_text else StatementDialect
+    if scope.spelling.double_quotes_text:
+        return QuotingDialect
+    return {"small": NullsSmall, "large": NullsLarge}.get(scope.spelling.nulls, StatementDialect)
 
 
 def _refuse_deep(scope: Scope) -> None:

@@ -24,7 +24,9 @@ def read_interval(tree: exp.Interval, scope: Scope) -> Literal:
     sign = -1 if written.startswith("-") else 1
     text = written.removeprefix("-").removeprefix("+").strip()
     try:
-        length = _spanned(text, unit) or _clock(text, unit) or _fraction(text, unit)
+        readings = (read(text, unit) for read in (_spanned, _clock, _fraction))
+        # Not by its truth: no time at all is a length too
+        length = next((found for found in readings if found is not None), None)
         if length is None:
             length = dt.timedelta(microseconds=duration(f"{text} {unit}", True, "INTERVAL"))
     except LanguageError as error:

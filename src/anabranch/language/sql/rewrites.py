@@ -68,7 +68,18 @@ def _log(arguments: Arguments, scope: Scope) -> Expression:
 def _concat(arguments: Arguments, scope: Scope) -> Expression:
     if len(arguments) == 2 and all(isinstance(scope.kind(one), pl.List) for one in arguments):
         return Call("list_concat", tuple(arguments))
+    if scope.spelling.concat_skips_null:
+        arguments = [_or_nothing(one, scope) for one in arguments]
     return Call("concat", tuple(arguments))
+
+
+def _or_nothing(value: Expression, scope: Scope) -> Expression:
+    """A value as a text, NULL as the empty one; bytes stay, and are refused."""
+    kind = scope.kind(value)
+    if kind == pl.Binary or (isinstance(value, Literal) and value.value is not None):
+        return value
+    text = value if kind == pl.String else value.cast("string")
+    return Call("coalesce", (text, Literal("")))
 
 
 def _reverse(arguments: Arguments, scope: Scope) -> Expression:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from anabranch.errors import LanguageError, suggest
 
@@ -28,6 +29,10 @@ class Spelling:
     """Whether HOP in GROUP BY has its slide before its size."""
     functions: Mapping[str, str] = field(default_factory=dict)
     """Functions whose meaning differs, with ours of that meaning."""
+    nulls: Literal["last", "small", "large"] = "last"
+    """Where ORDER BY puts NULL: at the end, or where a value below or above all others would be."""
+    concat_skips_null: bool = False
+    """Whether CONCAT passes over NULL, where it is NULL in others."""
     least_date_part: int = 0
     """The number of Sunday in dayofweek()."""
 
@@ -35,15 +40,26 @@ class Spelling:
 OURS = Spelling("anabranch", floors=True)
 SPELLINGS = {
     "anabranch": OURS,
-    "duckdb": Spelling("duckdb", fractions=True, functions={"log": "log10"}),
+    "duckdb": Spelling(
+        "duckdb", fractions=True, functions={"log": "log10"}, concat_skips_null=True,
+    ),
     "spark": Spelling(
         "spark", fractions=True, first=0, double_quotes_text=True, functions={"log": "ln"},
-        least_date_part=1,
+        nulls="small", least_date_part=1,
     ),
-    "flink": Spelling("flink", slide_first=True, functions={"log": "ln"}, least_date_part=1),
-    "postgres": Spelling("postgres", functions={"log": "log10"}),
-    "risingwave": Spelling("risingwave", slide_first=True, functions={"log": "log10"}),
-    "arroyo": Spelling("arroyo", slide_first=True, functions={"log": "log10"}),
+    "flink": Spelling(
+        "flink", slide_first=True, functions={"log": "ln"}, nulls="small", least_date_part=1,
+    ),
+    "postgres": Spelling(
+        "postgres", functions={"log": "log10"}, nulls="large", concat_skips_null=True,
+    ),
+    "risingwave": Spelling(
+        "risingwave", slide_first=True, functions={"log": "log10"}, nulls="large",
+        concat_skips_null=True,
+    ),
+    "arroyo": Spelling(
+        "arroyo", slide_first=True, functions={"log": "log10"}, nulls="large", concat_skips_null=True,
+    ),
 }  # fmt: skip
 
 

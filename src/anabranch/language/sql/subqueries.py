@@ -16,6 +16,7 @@ from sqlglot import exp
 from anabranch.language.builder import Query
 from anabranch.language.sql.aggregate import aggregates_in, outside_queries
 from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.empty_groups import apart
 from anabranch.language.sql.join_scope import conjuncts
 from anabranch.language.sql.qualifying import inputs, never_null, qualified, tables
 
@@ -150,14 +151,14 @@ class _Unnesting:
                 "columns and those of the rows around it in WHERE, one of them of a window.",
                 at,
             )
-        table, on, _ = self._table(select, at)
-        alias = self._name("value")
+        table, on, asked = self._table(select, at)
+        name, alias = table.alias_or_name, self._name("value")
         keys: list[exp.Expr] = []
         conditions = []
         for number, part in enumerate(on):
             sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
-            own = [side for side in sides if tables(side) == {table.alias_or_name}]
-            others = [side for side in sides if table.alias_or_name not in tables(side)]
+            own = [side for side in sides if tables(side) == {name}]
+            others = [side for side in sides if name not in tables(side)]
             if len(own) != 1 or len(others) != 1:
                 raise self._error(
                     "a sub-query in the place of a value meets the rows around it by equalities only.",
@@ -175,25 +176,19 @@ class _Unnesting:
                 "all rows there are is never known. Say which window, as in WHERE u.time/60 = t.time/60.",
                 at,
             )
-        item = select.expressions[0]
-        value = item.this if isinstance(item, exp.Alias) else item
+        assert asked is not None
+        aggregates, value = apart(asked, alias)
+        bare = next((c for c in value.find_all(exp.Column) if c.table == name), None)
+        if bare is not None:
+            raise self._error(f"{bare.name} stands in no aggregate of the sub-query.", at)
         grouped = exp.Select(
-            expressions=[
-                exp.alias_(
-                    qualified(value, self._columns(table), table.alias_or_name), "sub_value"
-                ),
-                *keys,
-            ],
+            expressions=[*aggregates, *keys],
             from_=exp.From(this=table),
             group=exp.Group(expressions=[key.this.copy() for key in keys]),
         )
         joined = exp.Subquery(this=grouped, alias=exp.TableAlias(this=exp.to_identifier(alias)))
         self.joins.append(exp.Join(this=joined, side="LEFT", on=exp.and_(*conditions)))
-        column = exp.column("sub_value", table=alias)
-        counts = {str(call.this).lower() for call in found if isinstance(call, exp.Anonymous)}
-        if counts & {"count", "approx_distinct", "approx_count_distinct"}:
-            return exp.Anonymous(this="COALESCE", expressions=[column, exp.Literal.number(0)])
-        return column
+        return self._outer(value)
 
     # -- the input of a sub-query --------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ _UNIT_MICROSECONDS = {
     "microsecond": 1, "millisecond": 1000, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6,
     "day": 86400 * 10**6, "week": 7 * 86400 * 10**6,
 }  # fmt: skip
+_UNIT_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 
 
 def text_constant(argument: Expression, what: str) -> str:
@@ -180,13 +181,17 @@ def _date_diff(arguments: Arguments, scope: Scope) -> Expression:
     unit, early, late = arguments
     name = text_constant(unit, "the unit of DATE_DIFF").lower().rstrip("s")
     times = [_timestamp(time, scope) for time in (early, late)]
-    if name in ("month", "quarter", "year"):
+    if scope.spelling.name == "spark" and name in (*_UNIT_MICROSECONDS, *_UNIT_MONTHS):
+        return _whole_units(name, times[0], times[1])
+    if name in _UNIT_MONTHS:
         months = [
             Call("+", (Call("*", (Call("year", (time,)), Literal(12))), Call("month", (time,))))
             for time in times
         ]
-        size = {"month": 1, "quarter": 3, "year": 12}[name]
-        numbers = [Call("//", (Call("-", (one, Literal(1))), Literal(size))) for one in months]
+        numbers = [
+            Call("//", (Call("-", (one, Literal(1))), Literal(_UNIT_MONTHS[name])))
+            for one in months
+        ]
         return Call("-", (numbers[1], numbers[0]))
     if name not in _UNIT_MICROSECONDS:
         raise LanguageError(
@@ -205,6 +210,33 @@ def _date_diff(arguments: Arguments, scope: Scope) -> Expression:
         for time in times
     ]
     return Call("-", (counted[1], counted[0]))
+
+
+def _whole_units(name: str, early: Expression, late: Expression) -> Expression:
+    """The whole units between two times, as Spark counts them; others count the borders between."""
+    clocks = [Call("epoch_us", (time,)) for time in (early, late)]
+    if name in _UNIT_MICROSECONDS:
+        return _cut_off(Call("-", (clocks[1], clocks[0])), _UNIT_MICROSECONDS[name])
+    first, last = early.cast("date"), late.cast("date")
+    begun, ended = (Call("%", (one, Literal(_UNIT_MICROSECONDS["day"]))) for one in clocks)
+    # A day that is not whole does not count, so that a month to it may not be whole either
+    short, over = (last > first) & (ended < begun), (last < first) & (ended > begun)
+    whole = Call(
+        "case",
+        (short, Call("add_days", (last, Literal(-1))), over, Call("add_days", (last, Literal(1))), last),
+    )  # fmt: skip
+    # 32 days for each month: a month is whole when as many of them as it takes lie between
+    places = [
+        (Call("year", (day,)) * 12 + Call("month", (day,))) * 32 + Call("day", (day,))
+        for day in (first, whole)
+    ]
+    return _cut_off(Call("-", (places[1], places[0])), 32 * _UNIT_MONTHS[name])
+
+
+def _cut_off(number: Expression, size: int) -> Expression:
+    down = Call("//", (number, Literal(size)))
+    up = Call("negate", (Call("//", (Call("negate", (number,)), Literal(size))),))
+    return Call("case", (number < 0, up, down))
 
 
 def _add_days(sign: int) -> Rewrite:
