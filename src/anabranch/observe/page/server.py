@@ -21,12 +21,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from anabranch.errors import AnabranchError, RunError, SettingsError
+from anabranch.observe.hosts import hosts_of
 from anabranch.observe.page.access import LONGEST_BODY, Access, Guarded
 from anabranch.observe.page.control import Control
 from anabranch.observe.page.telling import detail, older, since, whole
 from anabranch.observe.story import Story
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAUSE = 0.25
 """Seconds between two messages to a page, at least."""
 BYTES_PER_SECOND = 150_000
@@ -53,10 +53,7 @@ class Page:
         self._samples, self._live = samples, live
         self._socket = _listening(host, port)
         self.port = int(self._socket.getsockname()[1])
-        known = {*LOOPBACK, host.lower(), *(name.lower() for name in names)}
-        self.access = Access(
-            frozenset(f"{name}:{self.port}" for name in known), f"anabranch-{self.port}"
-        )
+        self.access = Access(hosts_of(host, self.port, names), f"anabranch-{self.port}")
         self._shown = host if host not in ("0.0.0.0", "::") else next(iter(names), "localhost")
         self._files = {
             path.name: path.read_bytes()
