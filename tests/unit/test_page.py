@@ -143,6 +143,28 @@ def test_the_command_opens_a_page_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         assert opened.wait(60) in (0, 130)
 
 
+def test_the_command_takes_names_for_other_machines(tmp_path: Path) -> None:
+    small_run(tmp_path / "ck")
+    names = ["--page-name", "db1.example", "--page-name", "proxy.example"]
+    opened = subprocess.Popen(
+        [sys.executable, "-m", "anabranch", "page", str(tmp_path / "ck"), *names],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        assert opened.stdout
+        url = opened.stdout.readline().strip()
+        port, token = url.removeprefix("http://127.0.0.1:").split("/?token=")
+        for name in (f"db1.example:{port}", "proxy.example"):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+            headers = {"Authorization": f"Bearer {token}", "Host": name}
+            connection.request("GET", "/api/state", headers=headers)
+            assert connection.getresponse().status == 200, name
+            connection.close()
+    finally:
+        opened.send_signal(signal.SIGINT)
+        assert opened.wait(60) in (0, 130)
+
+
 def test_256_sites_with_8192_partitions_fit_into_the_stream() -> None:
     story = large_story(epochs=3, decisions=10_000)
     newest = story.newest

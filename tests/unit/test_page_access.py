@@ -174,6 +174,54 @@ def test_other_origins_are_refused(page: Page, steered: Page, origin: str) -> No
     assert post(steered, "/api/try", asked, Origin=origin.format(port=steered.port))[0] == 403
 
 
+@pytest.fixture
+def elsewhere(run: Run) -> Iterator[Page]:
+    """One for other machines, by a name and behind a proxy with TLS."""
+    opened = page_of_run(
+        run, control=True, host="0.0.0.0", names=["Db1.example", "proxy.example:8443"]
+    )
+    yield opened
+    opened.close()
+
+
+def test_other_machines_call_it_by_the_names_that_were_given(elsewhere: Page) -> None:
+    port = elsewhere.port
+    assert elsewhere.url.startswith(f"http://db1.example:{port}/?token=")
+    for host in (f"db1.example:{port}", "DB1.example", "proxy.example:8443", f"localhost:{port}"):
+        assert ask(elsewhere, Host=host)[0] == 200, host
+    for host in ("evil.example", f"evil.example:{port}", "proxy.example", "db1.example:1"):
+        assert ask(elsewhere, Host=host)[0] == 421, host
+    for host in (f"db1.example:{port}", "db1.example"):
+        assert ask(elsewhere, Host=host, Origin=f"http://{host}")[0] == 200, host
+
+
+@pytest.mark.parametrize("host", ["db1.example", "proxy.example:8443", "127.0.0.1:{port}"])
+def test_a_proxy_with_tls_may_stand_before_it(elsewhere: Page, host: str) -> None:
+    """Whether it passes the Host of the browser on, or its own."""
+    host, asked = host.format(port=elsewhere.port), {"command": "rebalance", "arguments": {}}
+    for origin in ("https://db1.example", "https://Proxy.example:8443"):
+        assert ask(elsewhere, Host=host, Origin=origin)[0] == 200, origin
+        told = post(elsewhere, "/api/try", asked, Host=host, Origin=origin)
+        assert told[0] == 409, "it is let in, and hears that the run has ended"
+    for origin in (
+        "https://evil.example",
+        "https://proxy.example",
+        f"https://127.0.0.1:{elsewhere.port}",
+        "ftp://db1.example",
+        "https://",
+        "db1.example",
+    ):
+        assert ask(elsewhere, Host=host, Origin=origin)[0] == 403, origin
+        told = post(elsewhere, "/api/try", asked, Host=host, Origin=origin)
+        assert told[0] == 403, origin
+
+
+@pytest.mark.parametrize("name", ["", "a b", "http://db1.example", "db1.example/x", "*"])
+def test_what_is_no_name_is_refused(run: Run, name: str) -> None:
+    with pytest.raises(SettingsError, match="name of a machine"):
+        page_of_run(run, names=[name])
+
+
 def test_a_form_of_another_page_cannot_command(steered: Page) -> None:
     asked = {"command": "rebalance", "arguments": {}}
     assert post(steered, "/api/try", asked, Origin=None)[0] == 403

@@ -25,7 +25,7 @@ from anabranch.events.event import (
     SitesChanged,
     Warned,
 )
-from anabranch.observe.hosts import hosts_of
+from anabranch.observe.hosts import checked_names, hosts_of
 from anabranch.observe.story import delay
 from anabranch.observe.totals import Totals
 
@@ -220,6 +220,7 @@ def serve_metrics(
 
     Who asks must call it by a name of loopback, by `host`, or by one of `names`.
     """
+    given = checked_names(names)
     hosts: frozenset[str] = frozenset()
 
     class Handler(BaseHTTPRequestHandler):
@@ -252,7 +253,7 @@ def serve_metrics(
         ) from error
     server.daemon_threads = True
     at = int(server.server_address[1])
-    hosts = hosts_of(host, at, names)
+    hosts = hosts_of(host, at, given)
     threading.Thread(target=server.serve_forever, name="anabranch-metrics", daemon=True).start()
 
     def close() -> None:
