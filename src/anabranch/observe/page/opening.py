@@ -10,7 +10,7 @@ from anabranch.engine.run import Run
 from anabranch.observe.hosts import LOOPBACK
 from anabranch.observe.page.control import Control
 from anabranch.observe.page.server import Page
-from anabranch.observe.samples import newest_rows
+from anabranch.observe.samples import Samples
 from anabranch.observe.story import Story, story_of
 
 LOOK_SECONDS = 1.0
@@ -24,11 +24,11 @@ def page_of_run(
     names: Iterable[str] = (),
 ) -> Page:
     """A page on a run, from its first event that is remembered on."""
-    story = Story()
+    story, kept = Story(), Samples()
 
     def samples(query: str) -> dict[str, Any] | None:
         sink = run.sinks.get(query)
-        return None if sink is None else newest_rows(sink)
+        return None if sink is None else kept.newest(sink)
 
     page = Page(
         story, samples, live=True, control=Control(run, story) if control else None, host=host,
@@ -43,7 +43,7 @@ def page_of_checkpoint(
 ) -> Page:
     """A page on a run of another process, or on one that has ended."""
     story, history = story_of(checkpoint)
-    closing = threading.Event()
+    closing, kept = threading.Event(), Samples()
 
     def follow() -> None:
         while not closing.wait(LOOK_SECONDS):
@@ -53,7 +53,7 @@ def page_of_checkpoint(
     def samples(query: str) -> dict[str, Any] | None:
         outputs = story.started.plan["outputs"] if story.started else ()
         known = {one["query"]: one["sink"] for one in outputs}
-        return newest_rows(known[query]) if query in known else None
+        return kept.newest(known[query]) if query in known else None
 
     page = Page(story, samples, live=False, host=host, port=port, names=names)
     page.when_closed(closing.set)
