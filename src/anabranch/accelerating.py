@@ -108,7 +108,7 @@ class StreamWriter:
         self, *, processingTime: str | None = None, availableNow: bool | None = None
     ) -> StreamWriter:
         """Every so often, or what there is now."""
-        if (processingTime is None) == (availableNow is None):
+        if (processingTime is None) == (availableNow is None) or availableNow is False:
             raise SettingsError("trigger() takes one of processingTime= and availableNow=True.")
         if availableNow is not None:
             return replace(self, when="available-now")

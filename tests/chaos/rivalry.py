@@ -50,11 +50,12 @@ def stopped(
 
 
 def contents(*folders: Path) -> dict[Path, str]:
+    """What files hold, but for the lock and the histories, to which each run adds its own end."""
     return {
         path: hashlib.sha256(path.read_bytes()).hexdigest()
         for folder in folders
         for path in folder.rglob("*")
-        if path.is_file() and path.name != "lock"
+        if path.is_file() and path.name != "lock" and path.suffix != ".events"
     }
 
 

@@ -172,6 +172,8 @@ def test_other_misuse(inputs: Inputs) -> None:
         Session(inputs.spark).query("q", inputs.spark.range(3))
     with pytest.raises(AnabranchError, match="no option 'mergeSchema'"):
         accelerate(counted).writeStream.option("mergeSchema", True)
+    with pytest.raises(AnabranchError, match="availableNow=True"):
+        accelerate(counted).writeStream.trigger(availableNow=False)
     with pytest.raises(AnabranchError, match="Give the folder"):
         accelerate(counted).writeStream.start()
     with pytest.raises(AnabranchError, match="takes a streaming DataFrame"):

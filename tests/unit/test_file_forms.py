@@ -14,9 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.orc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anabranch import Session
 from anabranch.errors import AnabranchError, SourceError
+from anabranch.sources.json_array import in_lines
 from anabranch.spec import read_spec
 
 FLIGHTS = """year,month,day,dep_time,dep_delay,carrier,tailnum,time_hour
@@ -142,6 +145,44 @@ def test_comments_quotes_and_tabs(tmp_path: Path) -> None:
     ]  # fmt: skip
     (tmp_path / "a.tsv").write_text('t\tsaid\n1\t5" pipe\n')
     assert rows_of(tmp_path, "t", quote=None) == [{"t": 1, "said": '5" pipe'}]
+
+
+def test_comments_with_quotes_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        't,s\n# a 5" disk\n1,a\n# another\n2,"x\n# no comment"\n# 6"\n3,c\n'
+    )
+    read = rows_of(tmp_path, "t", comment="#")
+    assert [row["s"] for row in read] == ["a", "x\n# no comment", "c"]
+    (tmp_path / "a.csv").write_text('t,s\n1,"a \\" b"\n# gone\n2,c\n')
+    read = rows_of(tmp_path, "t", comment="#", escape="\\")
+    assert [row["s"] for row in read] == ['a " b', "c"]
+
+
+@given(
+    objects=st.lists(
+        st.fixed_dictionaries({"t": st.integers(0, 2**62), "s": st.text(max_size=8)}),
+        min_size=1,
+        max_size=6,
+    ),
+    indent=st.sampled_from([None, 0, 2]),
+)
+def test_arrays_and_lines_are_the_same(objects: list[dict[str, Any]], indent: int | None) -> None:
+    array = in_lines(pa.py_buffer(json.dumps(objects, indent=indent).encode()))
+    lines = [json.loads(line) for line in array.to_pybytes().splitlines() if line.strip()]
+    assert lines == objects
+
+
+def test_numbers_in_an_array_are_read_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(
+        '[{"t": 1, "v": "12345678901234567.89"}, {"t": 9007199254740993, "v": "1"}]'
+    )
+    read = rows_of(tmp_path, "t", types={"v": "decimal(20, 2)"})
+    assert [(row["t"], str(row["v"])) for row in read] == [
+        (1, "12345678901234567.89"), (9007199254740993, "1.00"),
+    ]  # fmt: skip
+    (tmp_path / "a.json").write_text('[{"t": 1}, {"t": 2}')
+    with pytest.raises(SourceError, match="does not end"):
+        rows_of(tmp_path, "t", schema={"t": "int64"})
 
 
 def test_an_array_of_objects_is_json_too(tmp_path: Path) -> None:

@@ -53,3 +53,14 @@ def test_spark_is_met_in_few_places() -> None:
         if room(path) in ORDER:
             names = [name for name in imports(path) if name.split(".")[0] in ("pyspark", "py4j")]
             assert not names or str(path.relative_to(SOURCE)) in SPARK, path
+
+
+def test_no_two_modules_of_tests_have_one_name() -> None:
+    """They are found by name alone, so one would hide the other, in the processes that tests start too."""
+    folder = Path(__file__).parents[1]
+    names = [
+        path.name
+        for path in folder.rglob("*.py")
+        if path.name not in ("conftest.py", "__init__.py", "__main__.py")
+    ]
+    assert sorted(names) == sorted(set(names))

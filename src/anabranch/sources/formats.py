@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
 from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.json_array import in_lines
 from anabranch.sources.listing import Version, version_of
 from anabranch.sources.opening import Text, open_bytes, open_source, open_text
 from anabranch.sources.paths import shown
@@ -30,7 +31,6 @@ from anabranch.sources.text_files import (
     csv_header,
     csv_rows,
     csv_values,
-    in_lines,
     read_csv,
     read_json,
     require_names,

@@ -58,23 +58,28 @@ def open_text(path: str, form: FileForm) -> Text:
     if form.encoding != "utf-8":
         text = codecs.decode(text, form.encoding).encode()
     if form.comment is not None:
-        text = _without_comments(text, form.comment.encode(), form.quote)
+        text = _without_comments(text, form.comment.encode(), form)
     return pa.py_buffer(text)
 
 
-def _without_comments(text: bytes, mark: bytes, quote: str | None) -> bytes:
-    """The text without the lines that begin with a mark and lie in no quotes."""
+def _without_comments(text: bytes, mark: bytes, form: FileForm) -> bytes:
+    """The text without the lines that begin with a mark and lie in no quotes; quotes in them mean nothing."""
     characters = np.frombuffer(text, np.uint8)
     starts = np.concatenate([[0], np.flatnonzero(characters == ord("\n")) + 1])
-    quotes = np.flatnonzero(characters == ord(quote)) if quote else np.zeros(0, np.int64)
-    outside = np.searchsorted(quotes, starts) % 2 == 0
-    kept = []
-    position = 0
-    for at in np.flatnonzero(outside & _begin_with(characters, starts, mark)).tolist():
-        if starts[at] < position:
-            continue
-        kept.append(text[position : starts[at]])
-        position = int(starts[at + 1]) if at + 1 < len(starts) else len(text)
+    quotes = np.flatnonzero(characters == ord(form.quote)) if form.quote else np.zeros(0, np.int64)
+    if form.escape is not None:
+        quotes = quotes[characters[np.maximum(quotes - 1, 0)] != ord(form.escape)]
+    ends = np.append(starts[1:], len(text))
+    marked = np.flatnonzero(_begin_with(characters, starts, mark))
+    before = np.searchsorted(quotes, starts[marked])
+    within = np.searchsorted(quotes, ends[marked]) - before
+    kept: list[bytes] = []
+    position = passed_over = 0
+    for line, count, own in zip(marked, before.tolist(), within.tolist(), strict=True):
+        if (count - passed_over) % 2 == 0:
+            kept.append(text[position : starts[line]])
+            position = int(ends[line])
+            passed_over += own
     return b"".join([*kept, text[position:]])
 
 

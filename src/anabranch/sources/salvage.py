@@ -15,6 +15,7 @@ import pyarrow.csv
 
 from anabranch.sources.base import Bad
 from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.json_array import in_lines
 from anabranch.sources.opening import open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_files import (
@@ -22,7 +23,6 @@ from anabranch.sources.text_files import (
     csv_header,
     csv_values,
     empty_table,
-    in_lines,
     json_names,
     parse_csv,
     parse_csv_text,

@@ -16,6 +16,7 @@ import pyarrow.json
 
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.json_array import in_lines
 from anabranch.sources.opening import Text, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_values import from_text, type_in_text
@@ -150,17 +151,6 @@ def read_json(
             wanted = pl.Schema({name: schema[name] for name in columns})
             require_names(json_names(lines, where, wanted), where, wanted, form)
     return parse_json(text, schema, columns, form)
-
-
-def in_lines(text: Text) -> Text:
-    """JSON as one object a line: an array of objects becomes that, all else is left as it is."""
-    with open_source(text) as source:
-        start = source.read(64).removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not start.startswith(b"["):
-            return text
-        source.seek(0)
-        objects = pl.read_json(source.read(), infer_schema_length=None)
-    return pa.py_buffer(objects.write_ndjson().encode())
 
 
 def parse_json(
