@@ -101,6 +101,9 @@ def findings(browser: Browser, axe: str) -> list[str]:
 
 
 def test_every_view_shows_the_run_and_goes_on(browser: Browser, page: Page, axe: str) -> None:
+    beyond = (
+        "document.querySelector('#plan').scrollWidth - document.querySelector('#plan').clientWidth"
+    )
     visit(browser, page)
     browser.wait("document.querySelector('#status').dataset.state === 'running'")
     for view in VIEWS:
@@ -111,6 +114,15 @@ def test_every_view_shows_the_run_and_goes_on(browser: Browser, page: Page, axe:
     browser.wait(
         "[...document.querySelectorAll('#plan .edge text')].some((one) => one.textContent.endsWith('/s'))"
     )
+    # A plan that is wider than its panel is made smaller, as long as it can be read; then it scrolls
+    assert browser.script("Number(document.querySelector('#plan svg').getAttribute('width'))") > 900
+    browser.size(900, 900)
+    browser.wait("document.querySelector('#plan').clientWidth < 900")
+    assert browser.script(beyond) <= 0, "the plan is cut off"
+    browser.size(500, 900)
+    browser.wait("document.querySelector('#plan').clientWidth < 500")
+    assert browser.script(beyond) > 0, "the plan is too small to be read"
+    browser.size(1300, 900)
     show(browser, "decisions", "#decisions li:not(.empty):nth-child(3)")
     show(browser, "sites", "#sites tbody tr:nth-child(3)")
     seen = browser.script("Number(document.querySelector('#scrubber').max)")

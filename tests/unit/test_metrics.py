@@ -152,6 +152,35 @@ def test_they_are_served_on_loopback_and_only_they(metrics: Metrics) -> None:
         close()
 
 
+def test_a_page_whose_name_was_rebound_to_this_machine_reads_no_metrics(metrics: Metrics) -> None:
+    port, close = serve_metrics(metrics, 0, names=["Here.example", "proxy.example:9000"])
+
+    def status(*hosts: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection.putrequest("GET", "/metrics", skip_host=True)
+        for host in hosts:
+            connection.putheader("Host", host.format(port=port))
+        connection.endheaders()
+        answer = connection.getresponse()
+        told = answer.read().decode()
+        connection.close()
+        assert (told == metrics.text()) == (answer.status == 200)
+        return answer.status
+
+    try:
+        for ours in ("127.0.0.1:{port}", "LOCALHOST:{port}", "[::1]:{port}"):
+            assert status(ours) == 200, ours
+        for given in ("here.example:{port}", "here.example", "proxy.example:9000"):
+            assert status(given) == 200, given
+        for foreign in ("evil.example:{port}", "evil.example", "127.0.0.1", "127.0.0.1:1", ""):
+            assert status(foreign) == 421, foreign
+        assert status("proxy.example:{port}") == 421, "only with the port that was given"
+        assert status() == 421
+        assert status("127.0.0.1:{port}", "evil.example") == 421
+    finally:
+        close()
+
+
 def test_a_file_has_the_last_figures(tmp_path: Path, metrics: Metrics) -> None:
     close = write_metrics(metrics, tmp_path / "run.prom")
     close()

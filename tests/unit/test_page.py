@@ -24,7 +24,7 @@ from anabranch.events.event import EpochHappened, ExchangeFigures, RunEvent, Run
 from anabranch.observe.page.opening import page_of_checkpoint, page_of_run
 from anabranch.observe.page.server import BYTES_PER_SECOND, Page
 from anabranch.observe.page.telling import detail, older, packed, since, whole
-from anabranch.observe.story import MOST_DECISIONS, Story, along, story_of
+from anabranch.observe.story import MOST_DECISIONS, Story, along
 
 EPOCHS = 11
 """Ten with rows, and the end."""
@@ -117,12 +117,19 @@ def test_a_page_of_a_checkpoint_shows_what_the_run_has_shown(tmp_path: Path) -> 
 
 
 def test_a_page_follows_a_run_of_another_process(tmp_path: Path) -> None:
-    small_run(tmp_path / "ck")
-    story, history = story_of(str(tmp_path / "ck"))
-    before = story.version
-    small_run(tmp_path / "ck2")  # another one changes nothing
-    assert history.look() == []
-    assert story.version == before
+    page = page_of_checkpoint(str(tmp_path / "ck"))
+    try:
+        assert get(page, "/api/state")["series"] == []
+        small_run(tmp_path / "ck")
+        small_run(tmp_path / "ck2")  # another one changes nothing
+        until = time.monotonic() + 120
+        while get(page, "/api/state")["status"]["state"] != "ended":
+            assert time.monotonic() < until, "the run was not followed to its end"
+            time.sleep(0.1)
+        series = get(page, "/api/state")["series"]
+        assert [one["epoch"] for one in series] == list(range(EPOCHS))
+    finally:
+        page.close()
 
 
 def test_the_command_opens_a_page_and_ends_with_ctrl_c(tmp_path: Path) -> None:
@@ -138,6 +145,28 @@ def test_the_command_opens_a_page_and_ends_with_ctrl_c(tmp_path: Path) -> None:
         connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
         connection.request("GET", "/api/state", headers={"Authorization": f"Bearer {token}"})
         assert json.loads(connection.getresponse().read())["status"]["epochs"] == EPOCHS
+    finally:
+        opened.send_signal(signal.SIGINT)
+        assert opened.wait(60) in (0, 130)
+
+
+def test_the_command_takes_names_for_other_machines(tmp_path: Path) -> None:
+    small_run(tmp_path / "ck")
+    names = ["--page-name", "db1.example", "--page-name", "proxy.example"]
+    opened = subprocess.Popen(
+        [sys.executable, "-m", "anabranch", "page", str(tmp_path / "ck"), *names],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        assert opened.stdout
+        url = opened.stdout.readline().strip()
+        port, token = url.removeprefix("http://127.0.0.1:").split("/?token=")
+        for name in (f"db1.example:{port}", "proxy.example"):
+            connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+            headers = {"Authorization": f"Bearer {token}", "Host": name}
+            connection.request("GET", "/api/state", headers=headers)
+            assert connection.getresponse().status == 200, name
+            connection.close()
     finally:
         opened.send_signal(signal.SIGINT)
         assert opened.wait(60) in (0, 130)
@@ -184,7 +213,7 @@ def test_a_story_goes_on_with_the_next_run() -> None:
 
 
 def test_stories_are_told_while_events_come() -> None:
-    run, _ = small_run()
+    run, heard = small_run()
     page = page_of_run(run)
     try:
         connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=60)
@@ -195,9 +224,13 @@ def test_stories_are_told_while_events_come() -> None:
         assert answer.getheader("content-type", "").startswith("text/event-stream")
         line = answer.readline()
         assert line.startswith(b"data: ")
-        assert len(json.loads(line[6:])["series"]) == EPOCHS
-        began = time.monotonic()
+        first = json.loads(line[6:])
+        assert len(first["series"]) == EPOCHS
+        page.story.add(heard[-1])
+        line = next(one for one in iter(answer.readline, b"") if one.startswith(b"data: "))
+        later = json.loads(line[6:])
+        assert later["version"] > first["version"]
+        assert later["series"] == []
         connection.close()
-        assert time.monotonic() - began < 30
     finally:
         page.close()

@@ -120,6 +120,8 @@ def test_tokens_are_compared_in_constant_time(page: Page, monkeypatch: pytest.Mo
 
 
 def test_guessing_tokens_is_slowed_down_and_does_not_lock_out_the_owner(page: Page) -> None:
+    now = page.access.clock()
+    page.access.clock = lambda: now
     answers = [ask(page, token=f"guess-{number}")[0] for number in range(access.TRIES + 3)]
     assert answers[: access.TRIES] == [401] * access.TRIES
     assert answers[access.TRIES :] == [429] * 3
@@ -172,6 +174,54 @@ def test_other_origins_are_refused(page: Page, steered: Page, origin: str) -> No
     assert ask(page, Origin=origin.format(port=page.port))[0] == 403
     asked = {"command": "rebalance", "arguments": {}}
     assert post(steered, "/api/try", asked, Origin=origin.format(port=steered.port))[0] == 403
+
+
+@pytest.fixture
+def elsewhere(run: Run) -> Iterator[Page]:
+    """One for other machines, by a name and behind a proxy with TLS."""
+    opened = page_of_run(
+        run, control=True, host="0.0.0.0", names=["Db1.example", "proxy.example:8443"]
+    )
+    yield opened
+    opened.close()
+
+
+def test_other_machines_call_it_by_the_names_that_were_given(elsewhere: Page) -> None:
+    port = elsewhere.port
+    assert elsewhere.url.startswith(f"http://db1.example:{port}/?token=")
+    for host in (f"db1.example:{port}", "DB1.example", "proxy.example:8443", f"localhost:{port}"):
+        assert ask(elsewhere, Host=host)[0] == 200, host
+    for host in ("evil.example", f"evil.example:{port}", "proxy.example", "db1.example:1"):
+        assert ask(elsewhere, Host=host)[0] == 421, host
+    for host in (f"db1.example:{port}", "db1.example"):
+        assert ask(elsewhere, Host=host, Origin=f"http://{host}")[0] == 200, host
+
+
+@pytest.mark.parametrize("host", ["db1.example", "proxy.example:8443", "127.0.0.1:{port}"])
+def test_a_proxy_with_tls_may_stand_before_it(elsewhere: Page, host: str) -> None:
+    """Whether it passes the Host of the browser on, or its own."""
+    host, asked = host.format(port=elsewhere.port), {"command": "rebalance", "arguments": {}}
+    for origin in ("https://db1.example", "https://Proxy.example:8443"):
+        assert ask(elsewhere, Host=host, Origin=origin)[0] == 200, origin
+        told = post(elsewhere, "/api/try", asked, Host=host, Origin=origin)
+        assert told[0] == 409, "it is let in, and hears that the run has ended"
+    for origin in (
+        "https://evil.example",
+        "https://proxy.example",
+        f"https://127.0.0.1:{elsewhere.port}",
+        "ftp://db1.example",
+        "https://",
+        "db1.example",
+    ):
+        assert ask(elsewhere, Host=host, Origin=origin)[0] == 403, origin
+        told = post(elsewhere, "/api/try", asked, Host=host, Origin=origin)
+        assert told[0] == 403, origin
+
+
+@pytest.mark.parametrize("name", ["", "a b", "http://db1.example", "db1.example/x", "*"])
+def test_what_is_no_name_is_refused(run: Run, name: str) -> None:
+    with pytest.raises(SettingsError, match="name of a machine"):
+        page_of_run(run, names=[name])
 
 
 def test_a_form_of_another_page_cannot_command(steered: Page) -> None:
@@ -234,7 +284,9 @@ def test_a_page_that_only_shows_takes_no_commands(page: Page) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_command_is_refused(steered: Page, asked: Any) -> None:
-    assert post(steered, "/api/try", asked)[0] == 409
+    status, _, text = post(steered, "/api/try", asked)
+    assert status == 409
+    assert "ended" not in text, "refused for what it is, not because the run has ended"
 
 
 def test_bodies_that_are_no_json_or_too_long_are_refused(steered: Page) -> None:
@@ -317,7 +369,9 @@ def test_the_page_itself_has_nothing_inline_and_nothing_from_elsewhere(page: Pag
 
 
 def test_a_command_is_tried_first_and_its_ticket_is_good_once() -> None:
-    session = Session.in_process(sites=2, settings={"max_rows_per_epoch": 1_000})
+    # Nothing but the page moves anything
+    settings = {"max_rows_per_epoch": 1_000, "policy": "none"}
+    session = Session.in_process(sites=2, settings=settings)
     session.stream("tcp", generator="packets", rows=10_000_000, ordered="time")
     flows = session.from_stream("tcp").group_by((col("time") // 60).alias("tb"), "srcIP")
     session.query("flows", flows.agg(count().alias("cnt")))
@@ -325,17 +379,19 @@ def test_a_command_is_tried_first_and_its_ticket_is_good_once() -> None:
     opened = page_of_run(run, control=True)
     try:
         first = run.partition_map("flows@1")
-        asked = {"subquery": "flows@1", "partition": first.starts[3], "site": 1}
+        other = 1 - first.sites[3]
+        asked = {"subquery": "flows@1", "partition": first.starts[3], "site": other}
         until = time.monotonic() + 60
-        while opened.story.newest is None and time.monotonic() < until:
+        while opened.story.newest is None:
+            assert time.monotonic() < until, "no epoch came"
             time.sleep(0.02)
         status, _, text = post(opened, "/api/try", {"command": "move", "arguments": asked})
         assert status == 200
         tried = json.loads(text)
-        assert "goes to site 1" in tried["effect"]
-        assert run.partition_map("flows@1").sites[3] == first.sites[3], "only tried"
+        assert f"goes to site {other}" in tried["effect"]
+        assert run.partition_map("flows@1").sites == first.sites, "only tried"
         assert post(opened, "/api/do", {"ticket": tried["ticket"]})[0] == 200
-        assert run.partition_map("flows@1").sites[3] == 1
+        assert run.partition_map("flows@1").sites[3] == other
         assert post(opened, "/api/do", {"ticket": tried["ticket"]})[0] == 409, "sent again"
         cancelled = json.loads(
             post(opened, "/api/try", {"command": "rebalance", "arguments": {}})[2]
@@ -371,5 +427,6 @@ def test_a_port_that_is_taken_is_told(run: Run, page: Page) -> None:
 def test_after_the_end_nobody_listens(run: Run) -> None:
     opened = page_of_run(run)
     opened.close()
-    with pytest.raises(OSError):  # noqa: PT011
-        socket.create_connection(("127.0.0.1", opened.port), 5)
+    # Not by connecting: the port is free for any other process now
+    assert opened._socket.fileno() == -1
+    assert not opened._thread.is_alive()

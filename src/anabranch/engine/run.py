@@ -6,7 +6,7 @@ import importlib
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -133,14 +133,21 @@ class Run(Controls):
         """
         return self._events.listen(listener, recent)
 
-    def page(self, port: int = 0, control: bool = False, host: str = "127.0.0.1") -> Any:
+    def page(
+        self,
+        port: int = 0,
+        control: bool = False,
+        host: str = "127.0.0.1",
+        names: Iterable[str] = (),
+    ) -> Any:
         """Opens a page on the run in this process; its `url` has the token, `close()` ends it.
 
-        It only shows, unless it is given `control`. Needs `pip install 'anabranch[page]'`.
+        It only shows, unless it is given `control`. `names` are those that other machines, or a proxy, call
+        it by; without them it answers to loopback and `host` only. Needs `pip install 'anabranch[page]'`.
         """
         # What people see stands above a run, which does without
         return importlib.import_module("anabranch.observe.page.opening").page_of_run(
-            self, port, control, host
+            self, port, control, host, names
         )
 
     @property

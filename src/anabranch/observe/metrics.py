@@ -25,6 +25,7 @@ from anabranch.events.event import (
     SitesChanged,
     Warned,
 )
+from anabranch.observe.hosts import checked_names, hosts_of
 from anabranch.observe.story import delay
 from anabranch.observe.totals import Totals
 
@@ -213,17 +214,29 @@ def _escaped(text: str) -> str:
 
 
 def serve_metrics(
-    metrics: Metrics, port: int, host: str = "127.0.0.1"
+    metrics: Metrics, port: int, host: str = "127.0.0.1", names: Iterable[str] = ()
 ) -> tuple[int, Callable[[], None]]:
-    """Answers `GET /metrics` on a port, of loopback unless told otherwise; the port, and what ends it."""
+    """Answers `GET /metrics` on a port, of loopback unless told otherwise; the port, and what ends it.
+
+    Who asks must call it by a name of loopback, by `host`, or by one of `names`.
+    """
+    given = checked_names(names)
+    hosts: frozenset[str] = frozenset()
 
     class Handler(BaseHTTPRequestHandler):
         server_version, sys_version, timeout = "anabranch", "", 20
 
         def do_GET(self) -> None:
-            found = self.path.split("?")[0] == "/metrics"
-            body = metrics.text().encode() if found else b"There is only /metrics.\n"
-            self.send_response(200 if found else 404)
+            asked = [name.lower() for name in self.headers.get_all("host", [])]
+            if len(asked) != 1 or asked[0] not in hosts:
+                self._answer(421, b"These metrics go by another name.\n")
+            elif self.path.split("?")[0] == "/metrics":
+                self._answer(200, metrics.text().encode())
+            else:
+                self._answer(404, b"There is only /metrics.\n")
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
             self.send_header("content-type", CONTENT)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
@@ -239,13 +252,15 @@ def serve_metrics(
             f"Metrics cannot be served on {host}, port {port}: {error.strerror}. Give another port."
         ) from error
     server.daemon_threads = True
+    at = int(server.server_address[1])
+    hosts = hosts_of(host, at, given)
     threading.Thread(target=server.serve_forever, name="anabranch-metrics", daemon=True).start()
 
     def close() -> None:
         server.shutdown()
         server.server_close()
 
-    return int(server.server_address[1]), close
+    return at, close
 
 
 def write_metrics(metrics: Metrics, path: Path) -> Callable[[], None]:

@@ -11,7 +11,16 @@ import typer
 from rich.console import Console
 
 from anabranch.observe.commands import AsJson, ShowTraceback, complain
-from anabranch.observe.seeing import LOOPBACK, Log, MetricsFile, OnMetrics, OnPage, PageHost, Shown
+from anabranch.observe.seeing import (
+    LOOPBACK,
+    Log,
+    MetricsFile,
+    OnMetrics,
+    OnPage,
+    PageHost,
+    PageNames,
+    Shown,
+)
 
 if TYPE_CHECKING:
     from anabranch.engine.run import Run
@@ -63,6 +72,7 @@ def run(
         bool, typer.Option("--page-control", help="The page may steer the run, not only show it.")
     ] = False,
     page_host: PageHost = LOOPBACK,
+    page_name: PageNames = None,
     metrics: OnMetrics = None,
     metrics_file: MetricsFile = None,
     log: Log = None,
@@ -90,7 +100,7 @@ def run(
     with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
         output = sys.stdout if as_json else None
         view = JsonView(output) if output else view_on(console, f"anabranch run {spec.name}")
-        shown = Shown(page, page_control, page_host, metrics, metrics_file, log)
+        shown = Shown(page, page_control, page_host, page_name, metrics, metrics_file, log)
         with shown:
             totals, stopped = follow(
                 lambda: shown.on(_told(asked.start(session), output)), view, as_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ import typer
 
 from anabranch.errors import SettingsError, StateError
 from anabranch.observe.commands import ShowTraceback, complain
+from anabranch.observe.hosts import EVERYWHERE
 
 if TYPE_CHECKING:
     from anabranch.engine.run import Run
@@ -31,6 +32,14 @@ PageHost = Annotated[
     str,
     typer.Option(
         "--page-host", metavar="ADDRESS", help="Where the page listens: loopback, by default."
+    ),
+]
+PageNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--page-name",
+        metavar="NAME",
+        help="What other machines call the page, or a proxy before it; may be given several times.",
     ),
 ]
 OnMetrics = Annotated[
@@ -65,17 +74,20 @@ class Shown:
 
     def __init__(
         self, port: int | None = None, control: bool = False, host: str = LOOPBACK,
-        metrics: int | None = None, metrics_file: Path | None = None, log: str | None = None,
+        names: Sequence[str] | None = None, metrics: int | None = None, metrics_file: Path | None = None,
+        log: str | None = None,
     ) -> None:  # fmt: skip
         if control and port is None:
             raise SettingsError("--page-control is for a page: give --page too.")
+        if names and port is None:
+            raise SettingsError("--page-name is for a page: give --page too.")
         if log not in (None, JSON):
             raise SettingsError(f"Expected '{JSON}' for --log, got '{log}'.")
         self._open: Callable[[Run], Any] | None = None
         if port is not None:
             module = opening()
-            self._open = lambda run: module.page_of_run(run, port, control, host)
-            _warn_of(host)
+            self._open = lambda run: module.page_of_run(run, port, control, host, names or ())
+            _warn_of(host, names)
         from anabranch.observe.log import JsonLog
 
         self._closing = ExitStack()
@@ -117,11 +129,16 @@ class Shown:
         self._closing.close()
 
 
-def _warn_of(host: str) -> None:
+def _warn_of(host: str, names: Sequence[str] | None) -> None:
     if host not in (LOOPBACK, "localhost", "::1"):
         complain(
             f"The page listens on {host}: whoever has its address and its token can see it, and what is sent "
             "is not encrypted. Behind a proxy with TLS it is.", "yellow",
+        )  # fmt: skip
+    if host in EVERYWHERE and not names:
+        complain(
+            f"The page listens on {host} but answers to names of loopback only: say with --page-name "
+            "what other machines call this one.", "yellow",
         )  # fmt: skip
 
 
@@ -129,11 +146,12 @@ def page(
     checkpoint: Checkpoint,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 0,
     host: PageHost = LOOPBACK,
+    names: PageNames = None,
     show_traceback: ShowTraceback = False,
 ) -> None:
     """Show a run of another process, or one that has ended, on a page, until Ctrl-C."""
-    _warn_of(host)
-    opened = opening().page_of_checkpoint(checkpoint, port, host)
+    _warn_of(host, names)
+    opened = opening().page_of_checkpoint(checkpoint, port, host, names or ())
     if opened.story.started is None:
         complain(
             f"The checkpoint '{checkpoint}' has no history yet: the page waits for it.", "yellow"

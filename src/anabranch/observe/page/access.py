@@ -50,6 +50,8 @@ class Access:
     hosts: frozenset[str]
     """Host headers that are ours, with the port."""
     cookie: str
+    named: frozenset[str] = frozenset()
+    """Those of them that were given: a proxy with TLS may stand before them."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     clock: Callable[[], float] = time.monotonic
     _asked: OrderedDict[str, tuple[float, float]] = field(default_factory=OrderedDict)
@@ -82,8 +84,10 @@ class Access:
         if origin is None:
             told = method != "POST" or headers.get("authorization") is not None
         else:
-            scheme, _, host = origin.partition("://")
-            told = scheme == "http" and host.lower() in self.hosts and host == headers["host"]
+            scheme, _, host = origin.lower().partition("://")
+            # A proxy with TLS may pass on the browser's Host or its own
+            proxied = scheme == "https" and host in self.named
+            told = proxied or (scheme == "http" and host == headers["host"].lower())
         # A link from elsewhere may open the page, but nothing may be loaded into other pages
         opened = site == "cross-site" and headers.get("sec-fetch-mode") == "navigate"
         return told and (site in (None, "same-origin", "none") or (opened and method == "GET"))

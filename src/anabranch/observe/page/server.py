@@ -21,12 +21,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from anabranch.errors import AnabranchError, RunError, SettingsError
+from anabranch.observe.hosts import EVERYWHERE, checked_names, has_port, hosts_of, in_address, named
 from anabranch.observe.page.access import LONGEST_BODY, Access, Guarded
 from anabranch.observe.page.control import Control
 from anabranch.observe.page.telling import detail, older, since, whole
 from anabranch.observe.story import Story
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 PAUSE = 0.25
 """Seconds between two messages to a page, at least."""
 BYTES_PER_SECOND = 150_000
@@ -50,14 +50,15 @@ class Page:
         host: str = "127.0.0.1", port: int = 0, names: Iterable[str] = (),
     ) -> None:  # fmt: skip
         self.story, self.control = story, control
+        given = checked_names(names)
         self._samples, self._live = samples, live
         self._socket = _listening(host, port)
         self.port = int(self._socket.getsockname()[1])
-        known = {*LOOPBACK, host.lower(), *(name.lower() for name in names)}
         self.access = Access(
-            frozenset(f"{name}:{self.port}" for name in known), f"anabranch-{self.port}"
+            hosts_of(host, self.port, given), f"anabranch-{self.port}", named(self.port, given)
         )
-        self._shown = host if host not in ("0.0.0.0", "::") else next(iter(names), "localhost")
+        direct = (name for name in given if not has_port(name))
+        self._shown = next(direct, "localhost") if host in EVERYWHERE else in_address(host)
         self._files = {
             path.name: path.read_bytes()
             for path in resources.files("anabranch.observe.page").joinpath("static").iterdir()

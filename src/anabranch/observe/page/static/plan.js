@@ -4,6 +4,8 @@ import { store } from "./store.js";
 import { bytes, el, fill, short } from "./format.js";
 
 const WIDTH = 226, HEIGHT = 58, ACROSS = 120, GAP = 22, TOP = 34;
+// The plan shrinks to its panel as long as it can be read; from there on the panel scrolls
+const SMALLEST = 0.85;
 
 function laidOut(plan) {
   const column = new Map(), nodes = new Map();
@@ -55,6 +57,7 @@ function draw() {
   const { plan } = store.run;
   laid = laidOut(plan);
   const svg = el("svg", { width: laid.width, height: laid.height, viewBox: `0 0 ${laid.width} ${laid.height}`, "aria-hidden": "true" });
+  svg.style.minWidth = `${Math.round(laid.width * SMALLEST)}px`;
   const exchanges = new Map();
   for (const node of laid.nodes) if (node.kind === "subquery") exchanges.set(node.of.exchange, [...(exchanges.get(node.of.exchange) ?? []), node]);
   for (const [name, members] of exchanges) {
