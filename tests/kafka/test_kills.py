@@ -12,10 +12,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import child
 import duckdb
 import polars as pl
 import pytest
+import sender
 from topics import Topics, as_json
 
 from anabranch.testing.broker import Broker
@@ -42,7 +42,7 @@ def check(topics: Topics, spec: dict[str, Any]) -> None:
     with duckdb.connect() as connection:
         for name, rows in NAMED.items():
             connection.register(name, rows.to_arrow())
-        for name, sql in (("sums", child.SUMS), ("pairs", child.PAIRS)):
+        for name, sql in (("sums", sender.SUMS), ("pairs", sender.PAIRS)):
             sql = sql.replace("time // 10 AS tb, k", "ALL").replace(
                 "SELECT tb", "SELECT time // 10 AS tb"
             )
@@ -54,7 +54,7 @@ def check(topics: Topics, spec: dict[str, Any]) -> None:
 def run(spec: dict[str, Any], kill: tuple[str, int] | None) -> None:
     """A process over the topics, which kills itself there, or comes to the end."""
     done = subprocess.run(
-        [sys.executable, child.__file__, json.dumps({**spec, "kill": kill})],
+        [sys.executable, sender.__file__, json.dumps({**spec, "kill": kill})],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True,
     )  # fmt: skip
     told = f"{kill}: {done.stdout.decode()[-2000:]}{done.stderr.decode()[-3000:]}"
@@ -62,7 +62,7 @@ def run(spec: dict[str, Any], kill: tuple[str, int] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "steps", [("after-commit", "in-transaction", "transaction-committed"), *in_soak([child.STEPS])]
+    "steps", [("after-commit", "in-transaction", "transaction-committed"), *in_soak([sender.STEPS])]
 )
 def test_the_driver_is_killed_at_every_step(
     topics: Topics, tmp_path: Path, steps: tuple[str, ...]
@@ -83,7 +83,7 @@ def test_many_kills(topics: Topics, tmp_path: Path, seed: int) -> None:
     epoch = 0
     for _ in range(9):
         epoch = min(8, epoch + draw.randrange(2))
-        run(spec, (draw.choice(child.STEPS), epoch))
+        run(spec, (draw.choice(sender.STEPS), epoch))
     run(spec, None)
     check(topics, spec)
 
@@ -113,12 +113,12 @@ def test_the_broker_is_killed(mortal: Broker, tmp_path: Path, steps: tuple[str, 
             mortal.kill()
             down.release()
 
-    begun = child.session(spec).start(
-        sinks=child.sinks(spec), checkpoint=spec["checkpoint"], at_end="close", on_step=kill
+    begun = sender.session(spec).start(
+        sinks=sender.sinks(spec), checkpoint=spec["checkpoint"], at_end="close", on_step=kill
     )
     for _ in steps:
         # From this thread: a broker ends with the thread that started it
-        assert down.acquire(timeout=child.LONGEST), f"no kill: {begun.exception()} {begun.status}"
+        assert down.acquire(timeout=sender.LONGEST), f"no kill: {begun.exception()} {begun.status}"
         mortal.start()
-    assert begun.await_termination(child.LONGEST)
+    assert begun.await_termination(sender.LONGEST)
     check(topics, spec)

@@ -1,6 +1,6 @@
 """A process that runs an aggregate and a join from topics to topics, and may kill itself on the way.
 
-    python child.py '{"servers": …, "rows": …, "sums": …, "checkpoint": …, "kill": ["after-commit", 2]}'
+    python sender.py '{"servers": …, "rows": …, "sums": …, "checkpoint": …, "kill": ["after-commit", 2]}'
 
 Beside the steps of an epoch there are two within its publication: `in-transaction`, when all messages were
 sent and none is committed, and `transaction-committed`, when they are and nothing else knows.
