@@ -314,9 +314,9 @@ def test_null_in_the_ordered_attribute(tmp_path: Path, format: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "shown"),
     [
-        (pl.List(pl.Int64), "List"),
-        (pl.Struct({"a": pl.Int64}), "Struct"),
         (pl.Array(pl.Int64, 2), "Array"),
+        (pl.List(pl.Array(pl.Int64, 2)), "List(Array"),
+        (pl.Duration("us"), "Duration"),
     ],
 )
 def test_a_type_that_queries_cannot_work_with(
@@ -368,7 +368,9 @@ def test_unknown_ordered_attribute(tmp_path: Path) -> None:
     session = Session.in_process()
     with pytest.raises(LanguageError, match=r"'tiem' is not a column. Did you mean 'time'?"):
         session.stream("rows", path=tmp_path, format="csv", schema=SCHEMA, ordered="tiem")
-    with pytest.raises(LanguageError, match="'k' is String; expected an integer or a timestamp"):
+    with pytest.raises(
+        LanguageError, match="'k' is String; expected an integer, a date or a timestamp"
+    ):
         session.stream("rows", path=tmp_path, format="csv", schema=SCHEMA, ordered="k")
 
 

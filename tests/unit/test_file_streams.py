@@ -264,7 +264,7 @@ def test_the_watermark_is_the_least_of_all_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("silent", ["from the start", "after a row"])
-@pytest.mark.parametrize("idle", [None, 0.2])
+@pytest.mark.parametrize("idle", [None, 2.0])
 def test_an_idle_stream_does_not_hold_the_watermark(
     tmp_path: Path, idle: float | None, silent: str
 ) -> None:

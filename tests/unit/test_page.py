@@ -132,11 +132,17 @@ def test_a_page_follows_a_run_of_another_process(tmp_path: Path) -> None:
         page.close()
 
 
+def heeding_ctrl_c() -> None:
+    """A shell lets what it starts in the background ignore Ctrl-C, and that is handed on."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_the_command_opens_a_page_and_ends_with_ctrl_c(tmp_path: Path) -> None:
     small_run(tmp_path / "ck")
     opened = subprocess.Popen(
         [sys.executable, "-m", "anabranch", "page", str(tmp_path / "ck")],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=heeding_ctrl_c,
     )  # fmt: skip
     try:
         assert opened.stdout
@@ -156,6 +162,7 @@ def test_the_command_takes_names_for_other_machines(tmp_path: Path) -> None:
     opened = subprocess.Popen(
         [sys.executable, "-m", "anabranch", "page", str(tmp_path / "ck"), *names],
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=heeding_ctrl_c,
     )  # fmt: skip
     try:
         assert opened.stdout

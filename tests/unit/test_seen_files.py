@@ -52,7 +52,7 @@ class Reading:
         if offer is None:
             return []
         self.commit(offer)
-        names = [piece.label.removeprefix(f"{self.input}/") for piece in offer.pieces]
+        names = [piece.path.removeprefix(f"{self.input}/") for piece in offer.pieces]
         self.taken += names
         return names
 
