@@ -176,13 +176,19 @@ def at_time_zone(time: Expression, zone: str, scope: Scope) -> Expression:
 
 def _date_diff(arguments: Arguments, scope: Scope) -> Expression:
     if len(arguments) == 2:
+        # Of dates: a day counts as soon as it has begun, in Spark too
         late, early = arguments
-        return _date_diff([Literal("day"), early, late], scope)
+        return _borders("day", [_timestamp(time, scope) for time in (early, late)])
     unit, early, late = arguments
     name = text_constant(unit, "the unit of DATE_DIFF").lower().rstrip("s")
     times = [_timestamp(time, scope) for time in (early, late)]
     if scope.spelling.name == "spark" and name in (*_UNIT_MICROSECONDS, *_UNIT_MONTHS):
         return _whole_units(name, times[0], times[1])
+    return _borders(name, times)
+
+
+def _borders(name: str, times: list[Expression]) -> Expression:
+    """The borders of units between two times."""
     if name in _UNIT_MONTHS:
         months = [
             Call("+", (Call("*", (Call("year", (time,)), Literal(12))), Call("month", (time,))))
