@@ -17,7 +17,7 @@ from anabranch.bench.join_oracle import digest_of_join, digest_of_results
 from anabranch.bench.join_series import ROWS
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.oracle import BenchOracle
-from anabranch.bench.ours import UNLIMITED, start_ours
+from anabranch.bench.ours import UNLIMITED, register_files, start_ours
 from anabranch.bench.result import Result, describe_spread
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
@@ -90,6 +90,7 @@ def _workload(
                 "max_files_per_epoch": 1, "max_bytes_per_epoch": UNLIMITED,
                 "max_rows_per_epoch": UNLIMITED, "recent_progress": 1000, "site_memory_bytes": limit,
             })  # fmt: skip
+            register_files(session, job)
             run = start_ours(session, job, "available-now")
             run.await_termination()
             times[mode].append(

@@ -18,7 +18,7 @@ from anabranch.bench.data import w1
 from anabranch.bench.jobs import Ours
 from anabranch.bench.measure import load, machine, spread
 from anabranch.bench.oracle import BenchOracle
-from anabranch.bench.ours import STREAM, UNLIMITED, start_ours
+from anabranch.bench.ours import UNLIMITED, register_files, start_ours
 from anabranch.bench.result import Result, describe_spread
 from anabranch.engine.run import Run
 from anabranch.observe.bars import Bar
@@ -83,7 +83,7 @@ def _measure(
             "max_files_per_epoch": 1, "max_bytes_per_epoch": UNLIMITED,
             "max_rows_per_epoch": UNLIMITED, "recent_progress": 1000, "event_history_bytes": history,
         })  # fmt: skip
-        session.stream(STREAM, path=job.data, ordered="time")
+        register_files(session, job)
         run = start_ours(session, job, "available-now")
         with _seen(run) if mode == "seen" else contextlib.nullcontext(lambda: 0) as read:
             run.await_termination()

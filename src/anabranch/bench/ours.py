@@ -46,12 +46,17 @@ def run_ours(job: Ours) -> Answer:
         session.stop()
 
 
-def _from_path(session: Session, job: Ours) -> Answer:
+def register_files(session: Session, job: Ours) -> None:
+    """The streams of a job, over the files of its folder."""
     if job.streams:
         for name in job.streams:
             session.stream(name, path=Path(job.data) / name, ordered="time")
     else:
         session.stream(STREAM, path=job.data, ordered="time")
+
+
+def _from_path(session: Session, job: Ours) -> Answer:
+    register_files(session, job)
     began = time.monotonic()
     run = start_ours(session, job, "available-now")
     run.await_termination()
