@@ -138,10 +138,11 @@ def kill_at_change(wanted: int) -> None:
             number = done  # other threads go on counting in the meantime
             if number == wanted and wanted % 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = change(*arguments, **options)
-            if number == wanted:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+            try:
+                return change(*arguments, **options)
+            finally:  # also where there was nothing to delete
+                if number == wanted:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         return counted
 
