@@ -19,6 +19,7 @@ from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
 from anabranch.observe.running import SpecFile, Ui, read, run
 from anabranch.observe.seeing import page, report
+from anabranch.processor import settle_numpy
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
 
@@ -207,4 +208,5 @@ def version(as_json: AsJson = False) -> None:
 
 def main() -> None:
     """The entry of the `anabranch` command."""
+    settle_numpy()
     app()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
-    "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators", "plan",
-    "explain", "sources", "sinks", "adapt", "control", "events", "simulate", "engine", "choosing",
+    "processor", "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators",
+    "plan", "explain", "sources", "sinks", "adapt", "control", "events", "simulate", "engine", "choosing",
     "planning", "evolving", "dataframes", "registry", "session", "accelerating",
 )  # fmt: skip
 SPARK = (

@@ -30,8 +30,10 @@ from anabranch.engine.telling import Teller
 from anabranch.engine.transport import gather_sites, gather_splits
 from anabranch.engine.workers import ready_workers
 from anabranch.errors import STAGES, RunError
+from anabranch.processor import WORKER
 
 WORKER_ENVIRONMENT = {
+    WORKER: "1",
     # Spark has the parallelism
     "POLARS_MAX_THREADS": "1",
     # Polars, Arrow and NumPy would give memory back to the system within half a second, only to ask for
