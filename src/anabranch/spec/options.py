@@ -22,7 +22,7 @@ Kinds = Mapping[str, tuple[type, ...]]
 
 STREAM: Kinds = {
     "ordered": (str,), "lateness": (int, str), "partitioned_by": (list, str), "on_bad": (str,),
-    "on_late": (str,),
+    "on_late": (str,), "late": (str,),
     "max_ahead": (int, str),
     "time_unit": (str,),
 }  # fmt: skip
