@@ -200,6 +200,26 @@ def fuzz(
 
 
 @app.command()
+def package(
+    target: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="The archive to write.")],
+    as_json: AsJson = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Pack Anabranch and its libraries for executors that lack them."""
+    from anabranch.engine.shipping import LIBRARIES, machine, write_libraries
+
+    made = write_libraries(target)
+    given = f"spark.archives={made.absolute()}#{LIBRARIES}"
+    if as_json:
+        print(json.dumps({"archive": str(made), "bytes": made.stat().st_size, "conf": given}))
+    else:
+        print(
+            f"{made}: {made.stat().st_size / 1e6:.0f} MB, for {machine()}.\n"
+            f"Give it to Spark with --conf {given}"
+        )
+
+
+@app.command()
 def version(as_json: AsJson = False) -> None:
     """Show the version of Anabranch."""
     found = anabranch.__version__

@@ -13,7 +13,7 @@ ORDER = (
 )  # fmt: skip
 SPARK = (
     "engine/spark.py", "engine/spark_splits.py", "engine/spark_tasks.py", "engine/rdds.py", "engine/local.py",
-    "engine/workers.py", "sources/spark.py", "sinks/spark.py",
+    "engine/workers.py", "engine/cluster.py", "engine/executors.py", "sources/spark.py", "sinks/spark.py",
     "accelerating.py",
     "dataframes.py",
     "registry.py",

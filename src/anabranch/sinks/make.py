@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import PlanningError, SettingsError
+from anabranch.errors import PlanningError, SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink, require_folder
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
+
+
+def sinks_of(given: Mapping[str, Any], queries: Collection[str]) -> dict[str, Sink]:
+    """The sinks of a run; raises if there are none, or of queries that do not exist."""
+    if not given:
+        raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
+    for query in given:
+        if query not in queries:
+            raise PlanningError(f"There is no query '{query}'.{suggest(query, queries)}")
+    return make_sinks(given)
 
 
 def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:

@@ -67,6 +67,7 @@ KAFKA_SINK: Kinds = {
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
     "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
+    "master": (str,),
 }  # fmt: skip
 SETTINGS = Settings.__struct_fields__
 
