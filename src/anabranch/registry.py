@@ -188,7 +188,7 @@ class Registry:
                 f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
                 "must be a folder of files (path=) with a folder for each part, or a topic (kafka=)."
             )
-        if isinstance(source, FileSource) and not Path(source.path).is_dir():
+        if isinstance(source, FileSource) and not source.has_folders:
             raise SourceError(
                 f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
                 f"folder for each part; '{source.path}' is none."
