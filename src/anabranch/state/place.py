@@ -18,10 +18,10 @@ from pathlib import Path
 
 from anabranch.errors import StateError
 from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.uris import is_object
 
 FOLDERS = ("manifests", "sources", "state", "results", "events")
 """Where `writing` is asked to put files."""
-S3_SCHEME = "s3://"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -171,15 +171,15 @@ def place(root: str, private: bool = True) -> Place:
     if "://" not in root:
         return Place(Path(root).absolute(), private)
     # What is far builds on what is here, and needs libraries that a folder does without
-    if not root.startswith(S3_SCHEME):
+    if not is_object(root):
         from anabranch.state.arrow_place import arrow_place
 
         return arrow_place(root, private)
     try:
-        from anabranch.state.s3_place import s3_place
+        from anabranch.state.object_place import object_place
     except ImportError as error:
         raise StateError(
-            f"The checkpoint '{root}' needs a package that is not there ({error}): "
+            f"'{root}' needs a package that is not there ({error}): "
             "pip install 'anabranch[s3]', on the driver and on every executor."
         ) from error
-    return s3_place(root, private)
+    return object_place(root, private)
