@@ -22,7 +22,7 @@ ENOUGH = 8192
 
 
 def settle_numpy(info: Path = CPU_INFO) -> None:
-    """Leaves AVX-512 out of what NumPy uses where sorting is slower with it, unless the user has said what."""
+    """Leaves AVX-512 out of what NumPy uses where sorting is slower with it, unless the user has chosen."""
     if DISABLED not in os.environ and sorts_slowly(info):
         os.environ[DISABLED] = WIDE
 
