@@ -10,7 +10,7 @@ from typing import Any
 from anabranch.errors import PlanningError, SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
-from anabranch.sinks.files import FileSink, require_folder
+from anabranch.sinks.files import FOLDER_OPTIONS, FileSink, require_folder
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
 
@@ -44,10 +44,10 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
         return table_sink(f"The sink of '{query}'", format, sink["path"], options)
-    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format", "retain"}:
+    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", *FOLDER_OPTIONS}:
         require_folder(f"The sink of '{query}'", sink["path"])
-        folder, format = Path(sink["path"]).absolute(), sink.get("format", "parquet")
-        return FileSink(folder, format, sink.get("retain"))
+        options = {name: value for name, value in sink.items() if name != "path"}
+        return FileSink(Path(sink["path"]).absolute(), **options)
     if isinstance(sink, dict) and "kafka" in sink:
         return kafka_sink(f"The sink of '{query}'", sink)
     if hasattr(sink, "open") and hasattr(sink, "describe"):
