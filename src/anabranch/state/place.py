@@ -131,9 +131,14 @@ class Place:
 
     def names(self, folder: str, suffix: str) -> list[str]:
         """The files below a folder, as names from the root, sorted."""
-        found = (self.root / folder).rglob(f"*{suffix}")
-        visible = (path for path in found if not path.name.startswith("."))
-        return sorted(str(path.relative_to(self.root)) for path in visible)
+        # The ledger is listed several times in an epoch: texts, not paths
+        inside = len(os.path.join(self.root, ""))
+        return sorted(
+            os.path.join(below, name)[inside:]
+            for below, _, files in os.walk(self.root / folder)
+            for name in files
+            if name.endswith(suffix) and not name.startswith(".")
+        )
 
     def unfinished(self) -> list[str]:
         """What is being written, or was when a process died."""
