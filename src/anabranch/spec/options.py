@@ -40,7 +40,7 @@ FILES: Kinds = {
 GENERATOR: Kinds = {
     "generator": (str,), "rows": (int,), "rate": (int,), "rows_per_epoch": (int,), "seed": (int,),
     "rows_per_second": (int,), "skew": (str,), "exponent": (float,), "keys": (int,),
-    "disorder": (int,),
+    "disorder": (int,), "surge_from": (int,),
 }  # fmt: skip
 KAFKA: Kinds = {
     "kafka": (str,), "topic": (str,), "format": (str,), "schema": (dict,), "start": (str, dict),
