@@ -21,7 +21,6 @@ from anabranch.state.segment import LOCATOR
 from anabranch.state.stretch import Stretches, around, settle, together
 
 SAMPLE = 1_000
-_ORIGIN = "__origin"
 
 
 class Remembered(Protocol):
@@ -91,41 +90,39 @@ def _meeting(
 ) -> Meeting:  # fmt: skip
     rows, origin, start, middle, end = [], [], [], [], []
     for side, old in zip(sides, remembered, strict=True):
-        parts = [part.with_columns(pl.lit(-1, pl.Int64).alias(_ORIGIN)) for part in old]
-        if side.arrived is not None:
-            number = pl.int_range(side.arrived.height, eager=True).alias(_ORIGIN)
-            parts.append(side.arrived.with_columns(number))
+        parts = [*old, *(() if side.arrived is None else (side.arrived,))]
         names = parts[-1].columns
+        numbers = [np.full(part.height, -1) for part in old]
+        numbers += [] if side.arrived is None else [np.arange(side.arrived.height)]
         # Of two inputs, what was looked up is all asked for: nothing has been left out since
-        sure = len(old) if len(sides) == 2 else 0
-        parts = [
-            part.select(names)
-            if place < sure
-            else part.select(names).filter(pl.Series(_places(asked, part[LOCATOR].to_numpy())[1]))
-            for place, part in enumerate(parts)
-        ]
-        whole = parts[0] if len(parts) == 1 else _in_order(pl.concat(parts))
-        where = whole[_ORIGIN].to_numpy()
+        for place in range(len(old) if len(sides) == 2 else 0, len(parts)):
+            there = _places(asked, parts[place][LOCATOR].to_numpy())[1]
+            if not there.all():
+                parts[place] = parts[place].filter(pl.Series(there))
+                numbers[place] = numbers[place][there]
+        parts = [part if part.columns == names else part.select(names) for part in parts]
+        whole, where = parts[0].rechunk(), numbers[0]
+        if len(parts) > 1:
+            whole, where = _in_order(pl.concat(parts, rechunk=True), np.concatenate(numbers))
         # Every input has every locator that is asked for: they begin where the locator changes
         start.append(np.flatnonzero(changes(whole[LOCATOR].to_numpy())))
         end.append(np.append(start[-1][1:], whole.height))
         fresh = np.append(0, np.cumsum(where >= 0))
         middle.append(end[-1] - (fresh[end[-1]] - fresh[start[-1]]))
-        rows.append(whole.drop(_ORIGIN).rechunk())
+        rows.append(whole)
         origin.append(where)
     mixed = _mixed(sides, rows, start, end)
     return Meeting(sides, bounds, rows, origin, start, middle, end, mixed)
 
 
-def _in_order(rows: pl.DataFrame) -> pl.DataFrame:
-    """By locator, the remembered before the new, each by time."""
-    rows = rows.rechunk()
+def _in_order(rows: pl.DataFrame, origin: np.ndarray) -> tuple[pl.DataFrame, np.ndarray]:
+    """By locator, the remembered before the new, each by time; with where each row came from."""
     # Sorting keeps the order of equals, and the remembered ones come first
     order, locators = sort_locators(rows[LOCATOR].to_numpy())
     begins = changes(locators)
-    begins |= changes(rows[_ORIGIN].to_numpy()[order] >= 0)
+    begins |= changes(origin[order] >= 0)
     settle(order, begins, rows[TIME].to_numpy())
-    return rows[pl.Series(order.astype(np.uint32))]
+    return rows[pl.Series(order.astype(np.uint32))], origin[order]
 
 
 def _mixed(
