@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import WeakSet
 
 from anabranch.engine.evolution import KEEP_SAME, REFUSE
-from anabranch.engine.faults import Burdens, Faults, StepHook
+from anabranch.engine.faults import Burdens, Faults, StepHook, require_burdens
 from anabranch.engine.options import RunOptions, interval_of
 from anabranch.engine.run import Run
 from anabranch.engine.shipping import write_libraries
@@ -187,11 +187,7 @@ class Session(Registry):
         `run.evolution` says what was done.
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
-        if burdens is not None and not callable(burdens):
-            raise SettingsError(
-                f"Expected a Schedule or another function of the epoch for burdens, got {burdens!r}: "
-                "Schedule([slow(0)]), for instance."
-            )
+        require_burdens(burdens)
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
         made = sinks_of(sinks, self._queries)
         places = {query: sink.describe() for query, sink in made.items()}

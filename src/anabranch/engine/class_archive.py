@@ -1,8 +1,8 @@
 """Spark's classes as the JVM has them in memory, kept in a file that the next JVM only maps.
 
 Most of what a JVM does until the first epoch is to read, check and link some twenty thousand classes. Java
-can keep the outcome (class-data sharing); `anabranch warm` has it made, once for each Java and PySpark. A file
-that does not fit, or has been damaged, is passed over by the JVM.
+can keep the outcome (class-data sharing); `anabranch warm` has it made, once for each Java and PySpark. A
+file that does not fit, or has been damaged, is passed over by the JVM.
 """
 
 from __future__ import annotations
