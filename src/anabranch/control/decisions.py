@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.adapt.actions import Action, Replan
+from anabranch.adapt.protocols.parallel_track import TRACK_STEPS
 from anabranch.adapt.protocols.replanning import STEPS
 
 CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
@@ -77,8 +78,10 @@ class DecisionHistory:
                 decision.given_up = reason
                 return
 
-    def reshaped(self, subquery: str, slots: Sequence[tuple[int, int]], epoch: int) -> None:
-        """Notes that slots of a join have come to another shape; a change may take several epochs."""
+    def reshaped(
+        self, subquery: str, slots: Sequence[tuple[int, int]], steps: Mapping[str, int]
+    ) -> None:
+        """Notes steps of slots of a join to another shape; a change may take several epochs."""
         told: set[int] = set()
         for decision in reversed(self._decisions):
             action = decision.action
@@ -90,7 +93,8 @@ class DecisionHistory:
             mine = {p for p in action.partitions if any(first <= p < end for first, end in slots)}
             if mine - told:
                 told |= mine
-                decision.steps = {**dict.fromkeys(STEPS, epoch), **decision.steps, STEPS[-1]: epoch}
+                last = {step: steps[step] for step in (STEPS[-1], TRACK_STEPS[-1]) if step in steps}
+                decision.steps = {**steps, **decision.steps, **last}
                 decision.steps |= dict.fromkeys(STEPS[:2], decision.epoch)
 
     def all(self) -> list[Decision]:

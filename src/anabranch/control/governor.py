@@ -151,7 +151,7 @@ class Governor:
             self._balancing.look(situation)
         orders += self._relieve(manifest)
         busy = self._busy(manifest)
-        orders += self._carry_out(self.planning.decide(observed, self.maps, busy), epoch)
+        orders += self._carry_out(self.planning.decide(observed, self.maps, busy, manifest), epoch)
         self._finish(observed.ended)
         self._hold(manifest)
         return orders

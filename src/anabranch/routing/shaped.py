@@ -20,7 +20,23 @@ class Shaped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape: str
 
 
+class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of slots [first, end) that works in a second shape as well, with rows from after a cut."""
+
+    first: int
+    end: int
+    shape: str
+    """The second one, to which it comes; the flat one is empty."""
+    cut: int
+    """The last epoch whose rows are old: they are left to the first shape."""
+
+    def is_old(self, born: tuple[int, int]) -> bool:
+        """Whether rows, or combinations of rows, of these first and last epochs have an old one in them."""
+        return born[0] <= self.cut
+
+
 Shapes = tuple[Shaped, ...]
+Tracks = tuple[Track, ...]
 FLAT = ""
 """The shape of slots for which there is no other: it keeps no intermediates."""
 

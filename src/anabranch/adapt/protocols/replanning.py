@@ -13,14 +13,24 @@ rests is left alone: slots whose rows wait, whose state is put aside or comes to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from anabranch.adapt.protocols.parallel_track import TrackTurn
 from anabranch.errors import RunError
 from anabranch.routing.ranges import intersect, ranges_where, subtract, union
-from anabranch.routing.shaped import FLAT, Shaped, Shapes, Slots, by_shape, differing, reshaped
+from anabranch.routing.shaped import (
+    FLAT,
+    Shaped,
+    Shapes,
+    Slots,
+    Tracks,
+    by_shape,
+    differing,
+    reshaped,
+)
 
 STEPS = (
     "asked", "slots known", "paused", "drained", "handed over", "matched and dropped", "made again",
@@ -36,6 +46,10 @@ class Turn:
     shapes: Shapes
     changing: Shapes = ()
     """With the shape that they had before, the flat one too."""
+    tracks: Tracks = ()
+    """Slots that work in a second shape as well."""
+    ended: Slots = ()
+    """Of those that change, the slots whose new shape is there already: their track has ended."""
 
     @property
     def slots(self) -> list[tuple[int, int]]:
@@ -45,6 +59,20 @@ class Turn:
 
 NO_TURN = Turn(())
 """That of joins that are flat, and stay so."""
+
+
+def with_tracks(tracked: TrackTurn, now: Shapes, turn: Turn) -> Turn:
+    """A turn that was decided beside tracks, together with what becomes of these."""
+    slots = max([0, *(one.end for one in (*now, *turn.changing)), *(b for _, b in tracked.ended)])
+    slots = max([slots, *(end for _, end in tracked.broken)])
+    changed = union(turn.slots, union(tracked.ended, tracked.broken))
+    former = [
+        Shaped(*pair, shape)
+        for shape, ranges in by_shape(now, [(0, slots)]).items()
+        for pair in intersect(sorted(ranges), changed)
+    ]
+    changing = tuple(sorted(former, key=lambda one: one.first))
+    return replace(turn, changing=changing, tracks=tracked.tracks, ended=tuple(tracked.ended))
 
 
 def next_turn(
