@@ -11,6 +11,7 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.dataframes import read_dataframe
+from anabranch.engine.executors import refuse_connect
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
@@ -20,14 +21,14 @@ from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
 from anabranch.language.user_function import UserFunction, user_function
 from anabranch.language.window import LONGEST, duration
-from anabranch.partitioning.partitioning_set import PartitioningSet
-from anabranch.partitioning.written import read_set, read_sets
-from anabranch.settings import Settings, read_settings
+from anabranch.partitioning.written import read_sets
+from anabranch.settings import CLOSED_WINDOWS, LATE_RULES, Settings, read_settings
 from anabranch.sources.ahead import read_ahead
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
-from anabranch.sources.kafka.source import KafkaSource, kafka_source
+from anabranch.sources.given import given_terms
+from anabranch.sources.kafka.source import kafka_source
 from anabranch.sources.make import (
     Registered,
     check_choice,
@@ -51,6 +52,7 @@ class Registry:
         sites: int | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
+        refuse_connect(spark)
         if spark is not None and not hasattr(spark, "sparkContext"):
             raise SettingsError(f"Expected a SparkSession or None for spark, got {spark!r}.")
         self.spark = spark
@@ -95,6 +97,7 @@ class Registry:
         rate: int | None = None,
         on_bad: str = "stop",
         on_late: str = "count",
+        late: str | None = None,
         max_ahead: int | str | None = None,
         time_unit: str | None = None,
         **options: Any,
@@ -108,7 +111,8 @@ class Registry:
         attribute that grows with time, `lateness` by how much rows may be out of order. Files that wait
         are taken by the time of their last change, or with `file_order="name"` by their names;
         `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away then. `on_bad` is
-        "stop" or "dead-letter", `on_late` is "count" or "dead-letter". Rows more than `max_ahead` ahead of
+        "stop" or "dead-letter", `on_late` is "count" or "dead-letter"; `late` says what late rows are left
+        out of, "everything" or "closed-windows" (else the setting does). Rows more than `max_ahead` ahead of
         the clock are bad; integers need `time_unit` ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that rows come partitioned already: those that agree on these expressions are
         always in the same folder right under `path`, or partition of the topic. With `lanes`, as with
@@ -120,6 +124,8 @@ class Registry:
         self._check_name(name)
         check_choice("on_bad", on_bad, ("stop", "dead-letter"))
         check_choice("on_late", on_late, ("count", "dead-letter"))
+        late = self.settings.late if late is None else late
+        check_choice("late", late, LATE_RULES)
         given = [
             what
             for what, value in (
@@ -156,7 +162,8 @@ class Registry:
         for reserved in (column for column in made.schema if column.startswith("__")):
             raise SourceError(f"Stream '{name}': the column name '{reserved}' is reserved (`__`).")
         require_columns(name, made.schema)
-        node = Stream(name, pl.Schema(made.schema), find_ordered(name, ordered, made.schema))
+        time = find_ordered(name, ordered, made.schema)
+        node = Stream(name, pl.Schema(made.schema), time, late_rows=late == CLOSED_WINDOWS)
         assert node.ordered
         days = node.schema[ordered] == pl.Date
         allowed = duration(lateness, node.ordered.timestamps, "lateness", days) if lateness else 0
@@ -165,7 +172,7 @@ class Registry:
                 f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "
                 "of the ordered attribute."
             )
-        terms = self._given(node, made, partitioned_by)
+        terms = given_terms(node, made, partitioned_by)
         if lanes and not isinstance(made, FileSource):
             raise SourceError(
                 f"Stream '{name}': lanes= is for files (path=), with a folder for each lane. The "
@@ -177,23 +184,6 @@ class Registry:
         ahead = read_ahead(node, max_ahead, time_unit)
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms, ahead)
         return Query(node)
-
-    def _given(
-        self, node: Stream, source: Source, terms: Sequence[str | Expression]
-    ) -> PartitioningSet:
-        if not terms:
-            return PartitioningSet()
-        if isinstance(terms, str) or not isinstance(source, (FileSource, KafkaSource)):
-            raise SourceError(
-                f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
-                "must be a folder of files (path=) with a folder for each part, or a topic (kafka=)."
-            )
-        if isinstance(source, FileSource) and not Path(source.path).is_dir():
-            raise SourceError(
-                f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
-                f"folder for each part; '{source.path}' is none."
-            )
-        return read_set(node, terms)
 
     def _dataframe(self, name: str, frame: Any) -> Source:
         from anabranch.sources.spark import DataFrameSource

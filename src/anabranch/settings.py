@@ -23,9 +23,10 @@ MOVING_STATE, PARALLEL_TRACK = PROTOCOLS = ("moving-state", "parallel-track")
 TRANSITIONS = (AUTO, *PROTOCOLS)
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 DIALECTS = ("anabranch", "spark", "duckdb", "flink", "postgres", "risingwave", "arroyo")
+EVERYTHING, CLOSED_WINDOWS = LATE_RULES = ("everything", "closed-windows")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
-    "spill_first": (POOR, RICH, ANY), "plans": PLANS, "dialect": DIALECTS,
+    "spill_first": (POOR, RICH, ANY), "plans": PLANS, "dialect": DIALECTS, "late": LATE_RULES,
     "transition": TRANSITIONS,
 }  # fmt: skip
 
@@ -72,6 +73,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     poll_interval_seconds: float = 0.05
     # A stream without rows for this long no longer holds the watermark; None: it always does.
     idle_after_seconds: float | None = None
+    # What a late row is left out of: "everything", or "closed-windows" alone. A stream may say otherwise.
+    late: str = EVERYTHING
     # "subquery": operators that one partitioning set suits run together on its partitions. "query": rows
     # are exchanged before every stateful operator. "operator": every operator has sites of its own.
     strategy: str = "subquery"

@@ -72,10 +72,16 @@ class Outbox:
         for subquery, path in self.orders.plan.reading(origin):
             if (subquery.name, path) in served:
                 continue
-            taken = self._intake(subquery, path, rows, lane)
-            if taken.height:
-                box = self.local if subquery.level == self.level else self.frames
-                box.setdefault((subquery.name, path.input), []).append(narrow(taken))
+            self.take(subquery, path, settled(apply(path.steps, rows)), lane)
+
+    def take(
+        self, subquery: Subquery, path: RowPath, stepped: pl.DataFrame, lane: int | None
+    ) -> None:
+        """Takes rows that have been through the steps of a path to its end."""
+        taken = self._intake(subquery, path, stepped, lane)
+        if taken.height:
+            box = self.local if subquery.level == self.level else self.frames
+            box.setdefault((subquery.name, path.input), []).append(narrow(taken))
 
     def _share(self, origin: str, rows: pl.DataFrame, lane: int | None) -> set[tuple[str, RowPath]]:
         """Takes rows once for all readers behind one exchange that want them so; who these are."""
@@ -92,9 +98,8 @@ class Outbox:
         return served
 
     def _intake(
-        self, subquery: Subquery, path: RowPath, rows: pl.DataFrame, lane: int | None
+        self, subquery: Subquery, path: RowPath, stepped: pl.DataFrame, lane: int | None
     ) -> pl.DataFrame:
-        stepped = settled(apply(path.steps, rows))
         if SEQ in subquery.columns[path.input] and SEQ not in stepped.columns:
             # Results of another subquery have no arrival order: equal times are told apart by content
             known = [

@@ -10,6 +10,7 @@ import polars as pl
 
 from anabranch.engine.lanes import LANE_VALUES
 from anabranch.engine.laps import Laps
+from anabranch.engine.latecomers import route_late
 from anabranch.engine.orders import Orders
 from anabranch.engine.outbox import Outbox, explained, write_results
 from anabranch.engine.report import Fault, SplitReport, StreamReport, Word
@@ -67,13 +68,18 @@ def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
 
 def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox, laps: Laps) -> None:
     gathered: dict[tuple[str, int | None], list[pl.DataFrame]] = {}
+    behind: dict[tuple[str, int | None], list[pl.DataFrame]] = {}
     for stream, piece in orders.pieces[task]:
-        rows = _take(orders, task, stream, piece, report)
-        if rows is not None and rows.height:
-            lanes = orders.lanes.get(stream)
-            lane = lanes[piece.lane] if lanes and piece.lane is not None else None
-            gathered.setdefault((stream, lane), []).append(rows)
+        lanes = orders.lanes.get(stream)
+        lane = lanes[piece.lane] if lanes and piece.lane is not None else None
+        rows, late = _take(orders, task, stream, piece, report)
+        for kept, box in ((rows, gathered), (late, behind)):
+            if kept is not None and kept.height:
+                box.setdefault((stream, lane), []).append(kept)
     laps.ended("read")
+    for (stream, lane), frames in behind.items():
+        _read_late(orders, task, stream, pl.concat(frames), lane, report, outbox)
+        laps.ended("route")
     for (stream, lane), frames in gathered.items():
         rows = pl.concat(frames, rechunk=False)
         part = f"split-{task:04d}" if lane is None else f"split-{task:04d}-{lane}"
@@ -85,6 +91,27 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox, laps: 
             laps.ended("route")
             write_results(orders, stream, rows, part, report)
             laps.ended("results")
+
+
+def _read_late(
+    orders: Orders, task: int, stream: str, rows: pl.DataFrame, lane: int | None,
+    report: SplitReport, outbox: Outbox,
+) -> None:  # fmt: skip
+    """Takes rows behind the watermark to those that still have a place for them; counts the others."""
+    part = f"late-{task:04d}" if lane is None else f"late-{task:04d}-{lane}"
+    with explained(f"The late rows of stream '{stream}'"):
+        left_out = route_late(outbox, stream, rows, lane)
+        write_results(orders, stream, rows, part, report)
+    _leave_out(orders, stream, rows.filter(left_out), part, report.streams[stream])
+
+
+def _leave_out(
+    orders: Orders, stream: str, rows: pl.DataFrame, part: str, seen: StreamReport
+) -> None:
+    """Counts rows that are late, and keeps them aside if asked."""
+    seen.late += rows.height
+    if rows.height and orders.streams[stream].late == "dead-letter":
+        _letters(orders, stream).keep_rows("late", rows, part)
 
 
 def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
@@ -103,8 +130,8 @@ def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
 
 def _take(
     orders: Orders, task: int, stream: str, piece: Piece, report: SplitReport
-) -> pl.DataFrame | None:
-    """The rows of a piece that are neither bad nor late."""
+) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
+    """The rows of a piece that are neither bad nor late, and late ones that may count all the same."""
     plan, rules = orders.plan.streams[stream], orders.streams[stream]
     seen = report.streams.setdefault(stream, StreamReport())
     reading = piece.read(plan.columns, salvage=rules.bad == "dead-letter")
@@ -119,14 +146,14 @@ def _take(
         _letters(orders, stream).keep_bad(bad)
     rows = reading.rows
     if rows is None or rows.height == 0:
-        return None
+        return None, None
     if plan.numbered:
         number = np.arange(rows.height) + reading.first_row + (piece.ordinal << 32)
         rows = rows.with_columns(pl.Series(SEQ, number))
     rows = _timed(orders, plan, piece, rows, seen, reading.first_row)
     rows = _not_ahead(orders, plan, piece, rows, seen, reading.first_row)
     if rows.height == 0:
-        return None
+        return None, None
     times = time_of(rows, plan.ordered)
     seen.rows += rows.height
     seen.bytes += int(rows.estimated_size())
@@ -139,13 +166,13 @@ def _take(
     oldest = times.min()
     assert isinstance(oldest, int)
     if earliest is None or oldest >= earliest:
-        return rows
+        return rows, None
     late = times < earliest
-    seen.late += int(late.sum())
-    if rules.late == "dead-letter":
-        part = f"{task:04d}-{piece.ordinal}-{reading.first_row}"
-        _letters(orders, stream).keep_rows("late", rows.filter(late), part)
-    return rows.filter(~late)
+    if plan.late_rows:
+        return rows.filter(~late), rows.filter(late)
+    part = f"{task:04d}-{piece.ordinal}-{reading.first_row}"
+    _leave_out(orders, stream, rows.filter(late), part, seen)
+    return rows.filter(~late), None
 
 
 def _timed(

@@ -42,9 +42,12 @@ def earliest_on_time(orders: Orders, stream: StreamPlan, lane: str | None = None
     """The least time that a row of a stream, or of one of its lanes, may have in an epoch without being late.
 
     That is its own matter, whatever it is joined with: its newest time less its lateness. Only where those it
-    meets went on without it, because it was idle or not known, have its rows to be as new as theirs.
+    meets went on without it, because it was idle or not known, have its rows to be as new as theirs. Where
+    late rows are left out of closed windows only, the watermark alone decides.
     """
     newest, watermark = orders.newest[stream.name], orders.watermarks[stream.component]
+    if stream.late_rows:
+        return watermark
     if lane is not None and stream.name in orders.lane_times:
         newest = orders.lane_times[stream.name][lane]
     if newest is None:

@@ -104,9 +104,12 @@ class Stream(Node):
     since: int = 0
     """The change of the query set from which on its rows count; with 0, all do. What began at different times
     never shares an operator."""
+    late_rows: bool = False
+    """Whether late rows are left out of closed windows only, and not of everything."""
 
     def __str__(self) -> str:
-        return f"STREAM {self.name}{f' SINCE {self.since}' if self.since else ''}"
+        late = " WITH LATE ROWS" if self.late_rows else ""
+        return f"STREAM {self.name}{f' SINCE {self.since}' if self.since else ''}{late}"
 
 
 def require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.language.groups import Aggregate
+from anabranch.language.lateness import meets_late
 from anabranch.language.window import END, START, Everything, Hop, Tumble
 from anabranch.operators.base import (
     Moment,
@@ -30,6 +31,7 @@ from anabranch.operators.base import (
 from anabranch.operators.changes import PAIR, paired
 from anabranch.operators.functions import finish, ordered_by_time, partials_for
 from anabranch.operators.grouping import MAX_EXPANDED, OPEN, group, reduce
+from anabranch.operators.late import FIRST
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.locator import locator, slot_of_locator
@@ -58,7 +60,9 @@ class WindowedAggregate(OneInput):
                 self.span = size
             case Hop(size, slide):
                 self.span = max(slide, size // 8)
-                self.grouping = [PANE, DUE, *self.keys]
+                # A late row counts in the last few of its windows only
+                self.late = meets_late(node.input)
+                self.grouping = [PANE, *([FIRST] if self.late else []), DUE, *self.keys]
             case _:
                 self.span = NEVER
 
@@ -78,6 +82,10 @@ class WindowedAggregate(OneInput):
         number = time // math.gcd(size, slide)
         due = time // slide * slide + size
         frame = frame.with_columns(pl.Series(PANE, number), pl.Series(DUE, due))
+        if self.late:
+            frame = frame.with_columns(
+                rows[FIRST] if FIRST in rows.columns else pl.lit(-NEVER, pl.Int64).alias(FIRST)
+            )
         return add_locator(frame, self.keys, spread, number)
 
     def combine(self, frame: Frame) -> pl.DataFrame:
@@ -161,6 +169,8 @@ class WindowedAggregate(OneInput):
         low, high = (start - size) // slide + 1, np.minimum(start // slide, last)
         if first is not None:
             low = np.maximum(low, first)
+        if self.late:
+            low = np.maximum(low, rows[FIRST].to_numpy())
         return self._close_hops(rows, low, high, self.node.window)
 
     def _close_hops(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from anabranch.errors import PlanningError
+from anabranch.language.lateness import meets_late
 from anabranch.partitioning.lattice import is_function_of
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import all_keys, need_of
@@ -13,6 +14,7 @@ from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Stateful, Subquery
 def check_plan(plan: Plan) -> None:
     """Raises PlanningError if rows of one group could come to different sites."""
     for subquery in plan.subqueries.values():
+        _check_late(plan, subquery)
         _check_terms(subquery)
         _check_home(plan, subquery)
         for path in subquery.paths:
@@ -25,6 +27,18 @@ def check_plan(plan: Plan) -> None:
                 _refuse(subquery, f"reads '{origin.name}', which comes after it")
             if origin.level == subquery.level and origin.exchange != subquery.exchange:
                 _refuse(subquery, f"reads '{origin.name}' without an exchange between them")
+
+
+def _check_late(plan: Plan, subquery: Subquery) -> None:
+    """Late rows are judged where they are read: there must be nothing on their way to who keeps them."""
+    if isinstance(subquery.node, Stateful) or not plan.reading(subquery.name):
+        return
+    if meets_late(subquery.node):
+        raise PlanningError(
+            f"Query '{subquery.query}' reads a stream with late='closed-windows', whose late rows are told "
+            "apart where they are read; the setting strategy='operator' would send them elsewhere before. "
+            "Use strategy='subquery' or 'query', or late='everything'."
+        )
 
 
 def _check_terms(subquery: Subquery) -> None:

@@ -242,5 +242,5 @@ def _stream(
     return StreamPlan(
         stream.name, stream.schema, stream.ordered, lateness,
         tuple(name for name in stream.schema if name in columns), component, SEQ in columns,
-        next(lanes, None), lane_terms,
+        next(lanes, None), lane_terms, stream.late_rows,
     )  # fmt: skip

@@ -34,6 +34,8 @@ class StreamPlan:
     """The exchange whose partitions its lanes are, if it comes partitioned as that one wants it."""
     lane_terms: tuple[Expression, ...] = ()
     """What decides, as the user says, in which lane a row is."""
+    late_rows: bool = False
+    """Whether late rows are left out of closed windows only."""
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def _timestamps(identity: Mapping[str, str]) -> dict[str, bool]:
 def _steps(query: str, timed: Mapping[str, bool]) -> list[str]:
     """The steps of a query's description, without their numbers."""
     steps = [_INPUTS.sub("", step) for step in _STEP.split(_HASH.sub("", query)) if step]
-    streams = [step.removeprefix("STREAM ") for step in steps if step.startswith("STREAM ")]
+    streams = [step.split()[1] for step in steps if step.startswith("STREAM ")]
     if not any(timed.get(name) for name in streams):
         return steps
     return [_WINDOW.sub(_in_units, step) for step in steps]

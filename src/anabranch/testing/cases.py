@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import pairwise
@@ -23,6 +23,7 @@ import polars as pl
 from anabranch.language.builder import Query
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
+from anabranch.settings import CLOSED_WINDOWS, EVERYTHING
 from anabranch.testing.among import draw_among, draw_best, draw_line
 from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.queries import QueryMaker
@@ -121,10 +122,21 @@ class Case:
     clock: Clock = NUMBERS
     lanes: Mapping[str, int] = field(default_factory=dict)
     """How many lanes a stream has, if it has any."""
+    late: frozenset[str] = frozenset()
+    """The streams whose late rows are left out of closed windows only."""
 
     @property
     def epochs(self) -> int:
         return max(len(frames) for frames in self.frames.values())
+
+    def late_rule(self, stream: str) -> str:
+        """What late rows of a stream are left out of."""
+        return CLOSED_WINDOWS if stream in self.late else EVERYTHING
+
+    def suited(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Settings without a combination that is refused."""
+        sent_before = self.late and settings.get("strategy") == "operator"
+        return {**settings, **({"strategy": "query"} if sent_before else {})}
 
     def with_frames(self, stream: str, frames: Sequence[pl.DataFrame]) -> Case:
         """The same queries with other input of one stream."""
@@ -136,6 +148,7 @@ class Case:
         for name, frames in self.frames.items():
             heights = [frame.height for frame in frames]
             told = f"lateness {self.lateness[name]}, {self.lanes.get(name, 0)} lanes"
+            told += ", late rows out of closed windows" if name in self.late else ""
             lines.append(f"stream {name}: rows per epoch {heights}, {told}")
             if sum(heights) <= 30:
                 lines += [f"  epoch {at}: {row}" for at, f in enumerate(frames) for row in f.rows()]
@@ -144,6 +157,10 @@ class Case:
 
 AMONG = 2
 """One in so many cases has a query for rows among others beside its own."""
+
+
+LATE = 3
+"""One in so many streams leaves late rows out of closed windows only."""
 
 
 def draw_case(chooser: Chooser) -> Case:
@@ -158,14 +175,15 @@ def draw_case(chooser: Chooser) -> Case:
         # One stream may end before the other
         frames["two"] = frames["two"][: chooser.integer(1, epochs)]
     lateness = {name: chooser.choice([0, 1, 5, 20]) for name in names}
-    inputs = streams(names, clock)
+    late = frozenset(name for name, shape in shapes.items() if shape.seed % LATE == 1)
+    inputs = streams(names, clock, late)
     queries = QueryMaker(chooser, KEYS, set(WIDE), clock).query_set(inputs)
     seed = shapes[names[0]].seed
     if seed % AMONG == 1:
         # By a chooser of its own, so that every other decision stays what it was
         own = SeededChooser(seed)
         queries |= {"among": draw_among(own, inputs[0], KEYS, clock)}
-    return Case(frames, lateness, queries, clock, lanes)
+    return Case(frames, lateness, queries, clock, lanes, late)
 
 
 def draw_lined_case(chooser: Chooser) -> Case:
@@ -178,10 +196,11 @@ def draw_lined_case(chooser: Chooser) -> Case:
     return Case({"one": make_frames(shape, clock)}, {"one": 5}, queries, clock)
 
 
-def streams(names: Sequence[str], clock: Clock) -> list[Query]:
+def streams(names: Sequence[str], clock: Clock, late: Container[str] = ()) -> list[Query]:
     """Streams with the columns of `SCHEMA`, as queries to build on."""
     schema = pl.Schema({**SCHEMA, "time": clock.kind})
-    return [Query(Stream(name, schema, Ordered("time", bool(clock.unit)))) for name in names]
+    time = Ordered("time", bool(clock.unit))
+    return [Query(Stream(name, schema, time, late_rows=name in late)) for name in names]
 
 
 __all__ = [

@@ -70,7 +70,9 @@ class Course:
         self.case, self.trial, self.base, self.outcome = case, trial, base, outcome
         # What waits for a slow site comes in a later epoch: right, but not what is compared here
         usual = {"fsync": False, "allow_unbounded_state": True, "skew_buffer": "none"}
-        self.settings = Settings(**{**usual, "poll_interval_seconds": 0.0, **trial.settings})
+        self.settings = Settings(
+            **case.suited({**usual, "poll_interval_seconds": 0.0, **trial.settings})
+        )
         self._make = make_session or (on_stage(trial.stage) if trial.stage else Session.in_process)
         self._moves = None if trial.moves is None else random.Random(trial.moves)
         self.results = Results(case, base / "out" if trial.folders else None)
@@ -92,7 +94,10 @@ class Course:
                 lanes=self.case.lanes.get(name, 0),
             )  # fmt: skip
             lateness = self.case.clock.length(self.case.lateness[name])
-            session.stream(name, source, ordered="time", lateness=lateness, on_late=on_late)
+            session.stream(
+                name, source, ordered="time", lateness=lateness, on_late=on_late,
+                late=self.case.late_rule(name),
+            )  # fmt: skip
         for name, query in self.case.queries.items():
             session.query(name, query)
         return session

@@ -95,7 +95,9 @@ class _Course:
     def __init__(self, drawn: Evolving, checkpoint: Path) -> None:
         self.drawn, self.case, self.checkpoint = drawn, drawn.case, checkpoint
         usual = {"fsync": False, "allow_unbounded_state": True, "skew_buffer": "none"}
-        self.settings = Settings(**{**usual, "poll_interval_seconds": 0.0, **drawn.settings})
+        self.settings = Settings(
+            **drawn.case.suited({**usual, "poll_interval_seconds": 0.0, **drawn.settings})
+        )
         self.epoch = 0
         self.readings: dict[str, StreamRead] = {}
         """By the name of the stream or replay."""
@@ -118,8 +120,9 @@ class _Course:
         for name, frames in self.case.frames.items():
             lateness = self.case.clock.length(self.case.lateness[name])
             session.stream(
-                name, EpochSource(frames[: phase.frames]), ordered="time", lateness=lateness
-            )
+                name, EpochSource(frames[: phase.frames]), ordered="time", lateness=lateness,
+                late=self.case.late_rule(name),
+            )  # fmt: skip
         for name, query in phase.queries.items():
             session.query(name, query)
         return session

@@ -22,7 +22,9 @@ True
 The rule: a row is late if, at the start of its epoch, its time is below the newest of its stream minus the
 lateness. The watermark after an epoch is the least of that over the streams that meet in the query set;
 it never goes back, and there is none before every one of those streams has had a row. If a stream has lanes,
-each of them is a stream to this rule. At the end of all streams it passes everything.
+each of them is a stream to this rule. Where late rows are left out of closed windows only, the rule is that
+watermark: a window takes what comes before it has closed, and `late` has the rows for which some operator of
+the query set had no place at all. At the end of all streams it passes everything.
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Oracle:
         arrivals = self._number_arrivals()
         for component in _components(self._nodes.values()):
             self._admit(component, arrivals)
+        self._count_left_out(arrivals)
 
     # -- results ----------------------------------------------------------------------------------
 
@@ -184,6 +187,8 @@ class Oracle:
                     >= newest.get((name, lane), -END_OF_TIME) - self._lateness.get(name, 0)
                     for lane, part in enumerate(parts)
                 )
+                if self._streams[name].late_rows:
+                    on_time = pl.repeat(True, rows.height, eager=True)
                 self.late[name] += rows.height - int(on_time.sum())
                 number = pl.int_range(rows.height, eager=True) + arrivals[name, epoch]
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))
@@ -206,6 +211,20 @@ class Oracle:
             empty = self._frames[name][0].clear()
             empty = empty.with_columns(pl.lit(0).alias(EPOCH), pl.lit(0, pl.Int64).alias(SEQ))
             self._connection.register(name, pl.concat([empty, *admitted[name]]).to_arrow())
+
+    def _count_left_out(self, arrivals: Mapping[tuple[str, int], int]) -> None:
+        """Counts late rows of streams that leave them out of closed windows only."""
+        numbers: set[int] = set()
+        for query, node in self._nodes.items():
+            if any(self._streams[name].late_rows for name in node.streams):
+                sql = Translator(self.watermarks(query), self._user).left_out(node)
+                numbers |= (
+                    set() if sql is None else set(self.plain(sql)[SEQ].drop_nulls().to_list())
+                )
+        for (name, epoch), first in arrivals.items():
+            if self._streams[name].late_rows:
+                mine = range(first, first + self._rows(name, epoch).height)
+                self.late[name] += sum(number in numbers for number in mine)
 
     def _times(self, stream: str, rows: pl.DataFrame) -> pl.Series:
         ordered = self._streams[stream].ordered

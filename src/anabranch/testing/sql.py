@@ -17,7 +17,6 @@ import polars as pl
 
 from anabranch.errors import PlanningError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
-from anabranch.language.expression import type_of
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
@@ -30,7 +29,7 @@ from anabranch.language.updates import GONE
 from anabranch.language.window import END, START, CountWindow, Hop, SessionGap, Tumble
 from anabranch.language.windowed import Windowed
 from anabranch.testing.quantiles import quantile_columns
-from anabranch.testing.sql_collecting import collected_sql
+from anabranch.testing.sql_calls import call_sql
 from anabranch.testing.sql_expression import (
     EPOCH,
     SEQ,
@@ -41,6 +40,7 @@ from anabranch.testing.sql_expression import (
     quote,
 )  # fmt: skip
 from anabranch.testing.sql_join import Joins
+from anabranch.testing.sql_late import Punctual
 from anabranch.testing.sql_over import Overs
 from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
 
@@ -56,6 +56,9 @@ class Translator:
     tables: list[str] = field(default_factory=list)
     _known: dict[int, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self._punctual = Punctual(self.clock, self._add)
+
     def query(self, node: Node) -> str:
         """The whole query; its columns are the node's, then `__epoch` and `__seq`."""
         last = self._table(node)
@@ -63,6 +66,16 @@ class Translator:
             last = self._marked(node, last)
         tables = ",\n".join(self.tables)
         return f"WITH {tables}\nSELECT * FROM {last}"
+
+    def left_out(self, node: Node) -> str | None:
+        """A query for the numbers of late rows that some operator had no place for."""
+        self._table(node)
+        if not self._punctual.left_out:
+            return None
+        return f"WITH {','.join(self.tables)} {' UNION '.join(self._punctual.left_out)}"
+
+    def _met(self, node: Node) -> str:
+        return self._punctual.of_input(node, self._table(node))
 
     def _marked(self, node: Node, last: str) -> str:
         """Updates, and the last row of each group in the epoch in which it leaves them."""
@@ -128,11 +141,13 @@ class Translator:
             case History():
                 return self._history(node)
             case Ranked() | Timeline():
-                return Overs(self._keyed(node), self._add, self._emitted, self._call_text).select(
-                    node
-                )
+                due = "__t + 1"
+                if isinstance(node, Ranked):
+                    due = f"({floor_divide('__t', node.size)} + 1) * {node.size}"
+                rows = self._punctual.rows(node.input, self._keyed(node), due)
+                return Overs(rows, self._add, self._emitted, self._call_text).select(node)
             case Join():
-                return Joins(self._table, self._add, self._emitted, self.clock).select(node)
+                return Joins(self._met, self._add, self._emitted, self.clock).select(node)
         raise PlanningError(f"The oracle cannot write '{node}' as DuckDB SQL yet.")
 
     # -- aggregates -------------------------------------------------------------------------------
@@ -143,13 +158,16 @@ class Translator:
         match node.window:
             case Tumble(size):
                 rows = self._add(f"SELECT *, {floor_divide('__t', size)} AS __w FROM {rows}")
+                rows = self._punctual.rows(node.input, rows, f"(__w + 1) * {size}")
                 start, end = f"any_value(__w) * {size}", f"(any_value(__w) + 1) * {size}"
             case Hop(size, slide):
                 low, high = floor_divide(f"(__t - {size})", slide), floor_divide("__t", slide)
                 number = f"unnest(range({low} + 1, {high} + 1))"
                 rows = self._add(f"SELECT *, {number} AS __w FROM {rows}")
+                rows = self._punctual.rows(node.input, rows, f"__w * {slide} + {size}")
                 start, end = f"any_value(__w) * {slide}", f"any_value(__w) * {slide} + {size}"
             case SessionGap(gap):
+                rows = self._punctual.rows(node.input, rows, "__t + 1")
                 over = "OVER (PARTITION BY __g ORDER BY __t)"
                 begins = f"CASE WHEN __t - lag(__t) {over} < {gap} THEN 0 ELSE 1 END"
                 rows = self._add(f"SELECT *, {begins} AS __b FROM {rows}")
@@ -157,6 +175,7 @@ class Translator:
                 rows = self._add(f"SELECT *, sum(__b) {over} AS __w FROM {rows}")
                 start, end = "min(__t)", f"max(__t) + {gap}"
             case CountWindow(size, advance):
+                rows = self._punctual.rows(node.input, rows, "__t + 1")
                 over = f"OVER (PARTITION BY __g ORDER BY __t, {SEQ})"
                 rows = self._add(f"SELECT *, row_number() {over} - 1 AS __n FROM {rows}")
                 low, high = floor_divide(f"(__n - {size})", advance), floor_divide("__n", advance)
@@ -236,7 +255,8 @@ class Translator:
     def _history(self, node: History) -> str:
         """Every row beside the rows of its history, then grouped by the row."""
         over = f"OVER (PARTITION BY __g ORDER BY __t, {SEQ})"
-        rows = self._add(f"SELECT *, row_number() {over} AS __n FROM {self._keyed(node)}")
+        rows = self._punctual.rows(node.input, self._keyed(node), "__t + 1")
+        rows = self._add(f"SELECT *, row_number() {over} AS __n FROM {rows}")
         emitted = self._emitted("__t + 1", node.input.ordered)
         own = [f"{quote(name)} AS __h{number}" for number, name in enumerate(node.input.schema)]
         heads = self._add(
@@ -252,7 +272,7 @@ class Translator:
 
     def _call_text(self, call: AggregateCall, schema: pl.Schema) -> str:
         argument = expression_sql(call.arguments[0], schema) if call.arguments else "*"
-        return self._function(call, argument, schema)
+        return call_sql(call, argument, schema, self.user)
 
     def _call(self, part: NamedAggregate, schema: pl.Schema, results: pl.Schema) -> str:
         call = part.call
@@ -262,28 +282,4 @@ class Translator:
             value = f"CAST({argument} AS DOUBLE)"
             known = f"FILTER ({argument} IS NOT NULL AND NOT isnan({value}))"
             return f"coalesce(list_sort(list({value}) {known}), []) AS {quote(part.name)}"
-        return named(self._function(call, argument, schema), results, part.name)
-
-    def _function(self, call: AggregateCall, argument: str, schema: pl.Schema) -> str:
-        if call.user is not None:
-            if call.function not in self.user:
-                raise PlanningError(
-                    f"The oracle needs the SQL of the user aggregate '{call.function}': "
-                    f"user={{'{call.function}': 'sum({{}})'}}."
-                )
-            return self.user[call.function].format(argument)
-        collected = collected_sql(call, schema)
-        if collected is not None:
-            return collected
-        match call.function:
-            case "count_distinct" | "approx_distinct":
-                return f"count(DISTINCT {argument})"
-            case "first" | "last":
-                return f"{call.function}({argument} ORDER BY __o, {SEQ})"
-            case "sum" if type_of(call.arguments[0], schema, "oracle").is_float():
-                return f"sum(CAST({argument} AS DOUBLE))"
-            case "var" | "stddev":
-                return f"{call.function}_samp(CAST({argument} AS DOUBLE))"
-            case "var_pop" | "stddev_pop":
-                return f"{call.function}(CAST({argument} AS DOUBLE))"
-        return f"{call.function}({argument})"
+        return named(call_sql(call, argument, schema, self.user), results, part.name)

@@ -84,6 +84,10 @@ def check(
 
 def _check_letters(case: Case, stream: str, oracle: Oracle, outcome: Outcome) -> None:
     """Every row of a stream is either one that counts or among the dead letters."""
+    if stream in case.late:
+        # What one query leaves out another may count
+        assert outcome.letters[stream].height == oracle.late[stream], f"Dead letters of '{stream}'"
+        return
     rows = pl.concat(case.frames[stream])
     admitted = oracle.plain(f'SELECT * FROM "{stream}"').drop(EPOCH, SEQ).cast(rows.schema)
     letters = outcome.letters[stream].select(rows.columns)

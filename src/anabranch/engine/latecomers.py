@@ -1,0 +1,40 @@
+"""Late rows of streams that leave them out of closed windows only: to whom they still go.
+
+They travel apart from the others, each reader's on their own: what one query leaves out another may take.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from anabranch.engine.outbox import Outbox
+from anabranch.operators.changes import settled
+from anabranch.operators.late import with_place
+from anabranch.operators.stateless import apply
+from anabranch.routing.frame import Inlet
+
+_NUMBER = "__late"
+
+
+def route_late(outbox: Outbox, stream: str, rows: pl.DataFrame, lane: int | None) -> pl.Series:
+    """Takes late rows along every path; for each row whether some operator had no place for it at all."""
+    plan = outbox.orders.plan
+    watermark = outbox.orders.watermarks[plan.streams[stream].component]
+    assert watermark is not None
+    numbered = rows.with_columns(
+        pl.int_range(rows.height, dtype=pl.Int64, eager=True).alias(_NUMBER)
+    )
+    came: dict[Inlet, np.ndarray] = {}
+    stayed: dict[Inlet, np.ndarray] = {}
+    for subquery, path in plan.reading(stream):
+        inlet = subquery.name, path.input
+        stepped = settled(apply(path.steps, numbered))
+        kept = with_place(subquery.node, path.input, stepped, watermark)
+        for marks, some in ((came, stepped), (stayed, kept)):
+            marks.setdefault(inlet, np.zeros(rows.height, bool))[some[_NUMBER].to_numpy()] = True
+        outbox.take(subquery, path, kept.drop(_NUMBER), lane)
+    left = np.zeros(rows.height, bool)
+    for inlet, found in came.items():
+        left |= found & ~stayed[inlet]
+    return pl.Series(left)
