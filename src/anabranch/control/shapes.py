@@ -14,14 +14,8 @@ import numpy as np
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import Counted
 from anabranch.adapt.policies.transitions import choose_transition
-from anabranch.adapt.protocols.parallel_track import (
-    TRACK_STEPS,
-    TrackTurn,
-    next_tracks,
-    remaining_slots,
-    validate_tracks,
-)
-from anabranch.adapt.protocols.replanning import STEPS, Turn, next_turn, validate, with_tracks
+from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
+from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
 from anabranch.control.rates import Rates
 from anabranch.errors import SettingsError
@@ -142,31 +136,24 @@ class JoinShapes:
             owners = known.site_of(np.arange(known.slots))
             shapes, tracks = tuple(now.shapes), tuple(now.tracks)
             remaining = remaining_slots(tracks, ((ref.born[0], ref.live) for ref in now.shelf))
-            tracked = next_tracks(
-                shapes, tracks, self.wanted[name], self.by_track[name], flat, resting, remaining,
-                known.slots, manifest.epoch + 1,
-            )  # fmt: skip
-            validate_tracks(tracked, flat, remaining)
-            on_track = union([(one.first, one.end) for one in tracked.tracks], tracked.ended)
-            turn = next_turn(
-                tracked.shapes, self.wanted[name], flat, union(resting, on_track), sizes, owners,
-                REMADE_BYTES,
-            )  # fmt: skip
-            turns[name] = with_tracks(tracked, shapes, turn)
-            validate(turns[name], shapes, flat, resting)
-            self._tell(name, turn, tracked, manifest.epoch + 1)
+            wishes = Wishes(self.wanted[name], self.by_track[name], flat, resting)
+            step = next_step(
+                shapes, tracks, wishes, remaining, sizes, owners, REMADE_BYTES, manifest.epoch + 1
+            )
+            turns[name] = step.turn
+            self._tell(name, step, manifest.epoch + 1)
         return turns
 
-    def _tell(self, name: str, turn: Turn, tracked: TrackTurn, epoch: int) -> None:
-        """Notes the steps that changes take with an epoch."""
-        *_, both, gone, dropped = TRACK_STEPS
-        if turn.changing:
-            self._history.reshaped(name, turn.slots, dict.fromkeys(STEPS, epoch))
+    def _tell(self, name: str, step: Step, epoch: int) -> None:
+        """Notes what changes do with an epoch."""
+        *known, both, gone, dropped = TRACK_STEPS
+        tracked, note = step.tracked, self._history.reshaped
+        if step.moved:
+            note(name, step.moved, dict.fromkeys(STEPS, epoch))
         if tracked.begun:
-            steps = {**dict.fromkeys(TRACK_STEPS[:2], epoch), both: epoch}
-            self._history.reshaped(name, tracked.begun, steps)
+            note(name, tracked.begun, dict.fromkeys([*known, both], epoch))
         if tracked.ended:
-            self._history.reshaped(name, tracked.ended, {gone: epoch - 1, dropped: epoch})
+            note(name, tracked.ended, {gone: epoch - 1, dropped: epoch})
 
     def describe(
         self, manifest: Manifest, maps: Mapping[str, PartitionMap]
