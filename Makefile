@@ -48,7 +48,7 @@ $(STAMP): pyproject.toml constraints.txt
 java:
 	@home="$$(scripts/ensure-java.sh)" && echo "Java: $$home"
 
-demo: $(STAMP) ## Run the demonstration: two million packets, live view, results
+demo: $(STAMP) ## Run the demonstration: trouble comes, with adaptation and without
 	@$(WITH_JAVA) $(VENV)/bin/anabranch demo $(DEMO_ARGS)
 
 test: $(STAMP) ## Run the tests (all but those marked soak)

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import anabranch
 from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
 from anabranch.observe.running import SpecFile, Ui, read, run
-from anabranch.observe.seeing import page, report
+from anabranch.observe.seeing import OnPage, page, report
 from anabranch.processor import settle_numpy
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
@@ -60,35 +59,22 @@ def anywhere(
 
 @app.command()
 def demo(
-    rows: Annotated[int, typer.Option(min=1, help="How many packets.")] = 2_000_000,
+    rows: Annotated[int, typer.Option(min=1, help="How many packets.")] = 600_000,
     out: Annotated[Path, typer.Option(help="Folder for results and checkpoint.")] = Path(
         "anabranch-demo"
     ),
-    cores: Annotated[int, typer.Option(min=1, help="Cores for Spark.")] = 2,
-    sites: Annotated[
-        int | None, typer.Option(min=1, help="Sites; by default one per core.")
-    ] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Tasks at once, if more than needed.")] = 2,
+    sites: Annotated[int, typer.Option(min=1, help="Sites of each of the two runs.")] = 4,
+    page: OnPage = None,
     as_json: AsJson = False,
     ui: Ui = False,
     show_traceback: ShowTraceback = False,
 ) -> None:
-    """Two million generated packets through four network queries, with a live view."""
-    from anabranch.demo import Demo, show_results, summary
-    from anabranch.observe.follow import end, follow, started, view_on
-    from anabranch.observe.watch import SilentView
-    from anabranch.session import Session
+    """A skewed key, a slow site, too much state, another best join order: with adaptation and without."""
+    from anabranch.demo.command import show_demo
+    from anabranch.demo.scenario import Demo
 
-    console, plan = Console(), Demo(rows, out)
-    plan.clear()
-    with started(console, as_json, ui, lambda: Session.local(cores, sites, ui=ui)) as session:
-        plan.define(session)
-        view = SilentView() if as_json else view_on(console, "anabranch demo", rows)
-        totals, stopped = follow(lambda: plan.start(session), view, as_json)
-    if as_json:
-        print(json.dumps({**summary(plan, totals), "stopped": stopped}))
-    else:
-        show_results(plan, totals, console)
-    end(stopped, "The next demo starts anew.")
+    show_demo(Demo(rows, out, sites), cores, as_json, ui, page)
 
 
 app.command()(run)

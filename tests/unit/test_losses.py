@@ -14,7 +14,7 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from anabranch.cli import app
-from anabranch.demo import top_rows
+from anabranch.demo.results import top_rows
 from anabranch.observe.terminal import picture
 from anabranch.observe.totals import Totals
 

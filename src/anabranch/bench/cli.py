@@ -33,6 +33,7 @@ from anabranch.bench.skew import run_skew
 from anabranch.bench.spill import run_spill
 from anabranch.bench.start import run_start
 from anabranch.bench.state_growth import run_state_growth
+from anabranch.bench.store import run_store
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
 from anabranch.bench.timeline import run_timeline
@@ -73,6 +74,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "idle": run_idle,
     "observe": run_observe,
     "kafka": run_kafka,
+    "store": run_store,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -239,6 +241,12 @@ def observe(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 def kafka(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """A topic of 5 million messages through an aggregate, JSON and Avro, and latency (about 4 minutes)."""
     _finish(_measure(["kafka"], quick, save), as_json)
+
+
+@app.command()
+def store(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Requests an epoch to an S3 server that holds everything, and while it fails (about 2 minutes)."""
+    _finish(_measure(["store"], quick, save), as_json)
 
 
 @app.command("all")

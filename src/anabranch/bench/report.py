@@ -12,6 +12,7 @@ from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 from anabranch.bench.speed_report import SPEED_LINES
+from anabranch.bench.store import store_lines
 
 
 def show(result: Result, console: Console) -> None:
@@ -279,6 +280,6 @@ LINES = {
     "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
-    "topn": _topn, "observe": _observe, "kafka": kafka_lines,
+    "topn": _topn, "observe": _observe, "kafka": kafka_lines, "store": store_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

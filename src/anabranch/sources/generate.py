@@ -25,7 +25,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 Columns: TypeAlias = dict[str, NDArray[Any]]
 
-SKEWS = ("uniform", "zipf", "drift")
+SKEWS = ("uniform", "zipf", "drift", "surge")
 BLOCK_ROWS = 16_384  # the temporaries of one block stay in the second-level cache
 DRIFT_SECONDS = 10
 DRIFT_PARTS = 4
@@ -37,6 +37,7 @@ _LIMITS = {
     "rows_per_second": (1, AUCTION_ID_STRIDE),  # auctions are numbered within their second
     "keys": (1, 2**24),  # all of 10.0.0.0/8
     "disorder": (0, 86_400),
+    "surge_from": (0, 2**38),
 }
 _LAST_SECOND = 2**38  # up to here no product below leaves 64 bits
 
@@ -48,7 +49,8 @@ class Generator:
     `keys` is the number of source addresses, callers, sellers, or auctions open to bids, and `skew`
     is how rows fall on them. With "drift" the Zipf ranks are dealt into DRIFT_PARTS parts; every
     DRIFT_SECONDS of event time the next part moves on to keys that were cold, so that after
-    DRIFT_PARTS * DRIFT_SECONDS seconds the whole hot set is another one.
+    DRIFT_PARTS * DRIFT_SECONDS seconds the whole hot set is another one. With "surge" rows are uniform
+    before the second `surge_from`; from then on half of them have one key.
 
     >>> Generator("packets", rows_per_second=2).rows(3, 4)["time"].to_list()
     [1, 2, 2, 3]
@@ -61,6 +63,7 @@ class Generator:
     exponent: float = 1.1
     keys: int = 100_000
     disorder: int = 0
+    surge_from: int = 0
 
     def __post_init__(self) -> None:
         for name, known in (("kind", tuple(KINDS)), ("skew", SKEWS)):
@@ -118,6 +121,9 @@ class Generator:
     def _keys(self, word: Words, time: Ints) -> Ints:
         if self.skew == "uniform":
             return _below(word, 32, self.keys)
+        if self.skew == "surge":
+            surging = (time >= self.surge_from) & ((word >> np.uint64(63)) == 1)
+            return np.where(surging, 0, _below(word, 32, self.keys))
         unit = (word >> 11) * 2.0**-53
         rank = np.searchsorted(_zipf(self.keys, self.exponent), unit, side="right")
         if self.skew == "drift":

@@ -34,6 +34,11 @@ PATIENCE = 120.0
 """Seconds after which a leg, which takes a second or two, is taken to hang."""
 
 
+def far_uri(folder: Path) -> str:
+    """What a checkpoint folder is called as if it were on another machine."""
+    return folder.as_uri()
+
+
 class Crash(Exception):
     """Raised on purpose, to end a leg."""
 
@@ -78,7 +83,7 @@ class Course:
         self.results = Results(case, base / "out" if trial.folders else None)
         self.folder = base / "checkpoint"
         self.folder.mkdir(exist_ok=True)
-        self.root = self.folder.as_uri() if trial.far else str(self.folder)
+        self.root = far_uri(self.folder) if trial.far else str(self.folder)
         self._beside: Beside | None = None
         self._rival = trial.rival
 
