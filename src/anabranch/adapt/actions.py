@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anabranch.adapt.policies.transitions import MOVED, Transition
+from anabranch.adapt.policies.transitions import MOVED, WAYS, Transition
+from anabranch.settings import PARALLEL_TRACK
 
 
 class Target(Protocol):
@@ -229,7 +230,8 @@ class Replan(Action):
     def words(self) -> str:
         count = len(self.partitions)
         on = "1 partition" if count == 1 else f"{count} partitions"
-        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}"
+        way = f", {WAYS[PARALLEL_TRACK]}" if self.way.protocol == PARALLEL_TRACK else ""
+        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}{way}"
 
     def apply(self, target: Target) -> None:
         target.replan(self.exchange, self.subquery, self.partitions, self.shape, self.way.protocol)

@@ -10,6 +10,7 @@ from typing import Any
 from anabranch.adapt.actions import Action, Replan
 from anabranch.adapt.protocols.parallel_track import TRACK_STEPS
 from anabranch.adapt.protocols.replanning import STEPS
+from anabranch.amount import several
 
 CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
 """Who decides: what was measured, the user, or sites that come and go."""
@@ -96,6 +97,18 @@ class DecisionHistory:
                 last = {step: steps[step] for step in (STEPS[-1], TRACK_STEPS[-1]) if step in steps}
                 decision.steps = {**steps, **decision.steps, **last}
                 decision.steps |= dict.fromkeys(STEPS[:2], decision.epoch)
+
+    def last_shapes(self) -> dict[str, str]:
+        """By join the last change of its shape that is remembered, in words: what, how and why."""
+        found = {}
+        for decision in self._decisions:
+            action = decision.action
+            if isinstance(action, Replan) and decision.accepted:
+                on = several(len(action.partitions), "partition")
+                what = f"{action.shape} in place of {action.before} on {on}"
+                how = f"{action.way.words()}, after epoch {decision.epoch}: {decision.reason}"
+                found[action.subquery] = f"{what}, {how}"
+        return found
 
     def all(self) -> list[Decision]:
         """Every decision, oldest first."""

@@ -8,6 +8,7 @@ as many epochs as it takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,8 +28,8 @@ from anabranch.routing.grid import Scattered
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.ranges import subtract, union
 from anabranch.routing.reach import Apart, Holds, slots_of
-from anabranch.routing.shaped import FLAT, Shapes, Slots, reshaped, shapes_in_use
-from anabranch.settings import FIXED_PLANS, PARALLEL_TRACK, Settings
+from anabranch.routing.shaped import FLAT, Shapes, Slots, reshaped, shapes_in_use, tracks_in_use
+from anabranch.settings import FIXED_PLANS, MOVING_STATE, PARALLEL_TRACK, Settings
 from anabranch.state.manifest import Manifest, SubqueryRecord
 
 REMADE_BYTES = 64 * 1024 * 1024
@@ -61,6 +62,11 @@ class JoinShapes:
             if shape is not None and (manifest.epoch < 0 or settings.plans == FIXED_PLANS):
                 slots = manifest.exchanges[plan.subqueries[name].exchange].map().slots
                 self.wanted[name] = reshaped((), [(0, slots)], shape)
+                track = settings.transition == PARALLEL_TRACK and not self.endless(name)
+                if manifest.epoch < 0 or settings.transition == MOVING_STATE:
+                    self.by_track[name] = ()
+                elif track:
+                    self.by_track[name] = ((0, slots),)
 
     def changes(
         self, subquery: str, known: PartitionMap, starts: Sequence[int], shape: str, cause: str,
@@ -165,6 +171,24 @@ class JoinShapes:
             used = shapes_in_use(tuple(manifest.subqueries[name].shapes), known.starts, known.slots)
             found[name] = {shown(shape, inputs): count for shape, count in used.items()}
         return found
+
+    def describe_tracks(
+        self, manifest: Manifest, maps: Mapping[str, PartitionMap]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """By join, what comes to another shape on a parallel track."""
+        found = {}
+        for name, inputs in self.inputs.items():
+            known = maps[self._plan.subqueries[name].exchange]
+            used = tracks_in_use(manifest.subqueries[name].tracks, known.starts)
+            found[name] = [
+                {
+                    "shape": shown(one.shape, inputs),
+                    "since": one.since,
+                    "partitions": one.partitions,
+                }
+                for one in used
+            ]
+        return {name: tracks for name, tracks in found.items() if tracks}
 
 
 def _refuse_unsuited(text: str, known: Sequence[int]) -> None:

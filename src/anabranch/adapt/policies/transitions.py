@@ -8,6 +8,7 @@ Costs are in pairs of rows looked at, as those of shapes are.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from anabranch.adapt.policies.plans import PROBED, WORTH, Counted, Plans
@@ -16,6 +17,8 @@ from anabranch.settings import AUTO, MOVING_STATE, PARALLEL_TRACK
 
 ENDLESS = "rows are kept for ever, so a track would not end"
 UNKNOWN = "it is not known yet how soon the rows of before go"
+UNSURE = "a track would not save enough to be sure of"
+WAYS = {MOVING_STATE: "by moving state", PARALLEL_TRACK: "on a parallel track"}
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,18 @@ class Transition:
     protocol: str
     moving: float
     track: float | None
-    """None if there is none to be had."""
+    """None if there is none to be had, or it is not known."""
     reason: str
+
+    def words(self) -> str:
+        """The way and why, as people are told.
+
+        >>> Transition(PARALLEL_TRACK, 52000, 1200, "it costs less").words()
+        'on a parallel track (it costs less: moving state 52,000, a track 1,200 pairs of rows)'
+        """
+        track = "unknown" if self.track is None else f"{self.track:,.0f}"
+        costs = f": moving state {self.moving:,.0f}, a track {track} pairs of rows"
+        return f"{WAYS[self.protocol]} ({self.reason}{costs})"
 
 
 MOVED = Transition(MOVING_STATE, 0.0, None, "nothing was estimated")
@@ -64,8 +77,10 @@ def choose_transition(
     assert asked == AUTO
     if track is None:
         return Transition(MOVING_STATE, moving, None, UNKNOWN)
-    protocol = PARALLEL_TRACK if track * WORTH < moving else MOVING_STATE
-    return Transition(protocol, moving, track, "it costs less")
+    if track * WORTH < moving:
+        return Transition(PARALLEL_TRACK, moving, track, "it costs less")
+    reason = "it costs less" if moving <= track else UNSURE
+    return Transition(MOVING_STATE, moving, track, reason)
 
 
 def _moving(before: JoinShape, after: JoinShape, known: Remembered) -> float:
@@ -86,6 +101,8 @@ def _track(before: JoinShape, after: JoinShape, known: Remembered) -> float | No
     if known.counted is None:
         return known.epochs * least
     plans = Plans(len(after.inputs), known.counted)
+    if not math.isfinite(plans.cost(before) + plans.cost(after)):
+        return known.epochs * least  # one of them is never counted
     root = plans.cost_of_join(tuple(sorted(map(inputs_of, before.parts))))
     # The old root meets fewer and fewer old rows, the new shape more and more new ones: half of each
     extra = plans.cost(before) - root / 2 - plans.cost(after) / 2
