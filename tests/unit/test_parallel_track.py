@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from test_join_shapes import AB, BC, expected, shapes_of, started
+from test_join_shapes import AB, BC, FOUR, expected, shapes_of, started
 from test_plan_choice import counted
 from test_spilling import THREE, spill_all
 
@@ -176,7 +176,8 @@ def test_tracks_that_must_not_be_are_noticed(turn: TrackTurn) -> None:
 
 
 def on_track(run: Run, shape: str = AB) -> None:
-    run.replan("q@2", shape, transition=PARALLEL_TRACK)
+    (join,) = run.plan.subqueries
+    run.replan(join, shape, transition=PARALLEL_TRACK)
 
 
 def tracks_told(run: Run) -> list[int]:
@@ -206,13 +207,36 @@ def test_a_track_gives_what_there_is_and_tells_its_steps(tmp_path: Path) -> None
     assert "(asked for: moving state" in texts[0]
 
 
-@pytest.mark.parametrize("shapes", [(AB, BC), (AB, "m-way"), (BC, AB)])
+@pytest.mark.parametrize("shapes", [("m-way", AB), (AB, BC), (AB, "m-way")])
 def test_from_any_shape_to_any_other(tmp_path: Path, shapes: tuple[str, str]) -> None:
+    """With segments merged as soon as there are two: those with old rows stay by themselves."""
     steps = {2: lambda run: on_track(run, shapes[1])}
-    run = started(THREE, tmp_path, steps, {"join_shape": shapes[0]})
+    settings = {"join_shape": shapes[0], "compaction_fan": 2}
+    run = started(THREE, tmp_path, steps, settings)
     assert plain(run.results("q")) == expected(THREE)
     assert tracks_told(run)
     assert shapes_of(run)[-1] == {str(read_shape(shapes[1], 3)): 8}
+
+
+def test_what_both_shapes_keep_is_kept_once(tmp_path: Path) -> None:
+    """Of the combinations of 0 and 1 the new shape sees those without an old row."""
+    shapes = "(((0,1),2),3)", "((0,1),(2,3))"
+    steps = {2: lambda run: on_track(run, shapes[1])}
+    run = started(FOUR, tmp_path, steps, {"join_shape": shapes[0]})
+    assert plain(run.results("q")) == expected(FOUR)
+    assert tracks_told(run)
+
+
+def test_nothing_is_made_again_when_a_track_has_ended(tmp_path: Path) -> None:
+    files: set[str] = set()
+
+    def look(run: Run) -> None:
+        files.update(ref.file for ref in run._checkpoint.manifest.subqueries["q@2"].shelf)
+
+    run = started(THREE, tmp_path, {0: look, 1: on_track, **dict.fromkeys(range(2, 9), look)})
+    assert {*shapes_of(run)[-1]} == {AB}
+    assert any("mid01" in file for file in files)
+    assert not any("again" in file for file in files)
 
 
 def test_a_track_is_broken_off_for_another_shape_and_for_state_that_goes_aside(
