@@ -16,7 +16,7 @@ from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.reach import Apart, Hold, Reach
-from anabranch.routing.shaped import Shaped
+from anabranch.routing.shaped import Shaped, Track
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
@@ -125,6 +125,10 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The shapes of a join of several inputs, where they are not the flat one: its state is as they say."""
     wanted_shapes: list[Shaped] = msgspec.field(default_factory=list)
     """Those that it is to come to."""
+    tracks: list[Track] = msgspec.field(default_factory=list)
+    """Slots that work in two shapes, until the rows of before are gone."""
+    by_track: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Slots that are to come to the shape that is wanted for them in this way."""
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0

@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from anabranch.control import shapes
 from anabranch.engine import remembering
-from anabranch.operators import owed
+from anabranch.operators import owed, tracks
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import NUMBER, TimelineRows
 from anabranch.operators.tree import TreeJoin
 from anabranch.routing.grid import Scattered
+from anabranch.routing.shaped import Track
 from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
 from anabranch.state.table import StateTable
@@ -114,6 +117,21 @@ def _nothing_masked(right: Wrong) -> Wrong:
     return careless
 
 
+def _all_given(right: Wrong) -> Wrong:
+    def careless(meeting: Any, chosen: list[np.ndarray]) -> np.ndarray:
+        return np.ones(len(chosen[0]), dtype=bool)
+
+    return careless
+
+
+def _newest_overlooked(right: Wrong) -> Wrong:
+    def hasty(known: tuple[Track, ...], remembered: Any) -> Any:
+        earlier = [Track(one.first, one.end, one.shape, one.cut - 1) for one in known]
+        return right(earlier, remembered)
+
+    return hasty
+
+
 STATE_BUGS = (
     Bug("best-rows-forgotten", "of the best rows of a window, each part of the input keeps one alone",
         ((RankedRows, "_best"),), _best_of_part_is_best),
@@ -149,6 +167,10 @@ STATE_BUGS = (
         ((TreeJoin, "all_rows"),), nothing(())),
     Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
         ((remembering, "reshape"),), _nothing_masked),
+    Bug("new-rows-on-both-tracks", "on a track the old shape gives what new rows give with each other, too",
+        ((tracks, "given_by_old"),), _all_given),
+    Bug("track-ended-early", "a track ends an epoch before the rows from before its cut are gone",
+        ((shapes, "remaining_slots"),), _newest_overlooked),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip
