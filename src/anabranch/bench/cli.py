@@ -25,6 +25,7 @@ from anabranch.bench.latency import run_latency
 from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
+from anabranch.bench.plans import run_plans
 from anabranch.bench.reorder import run_reorder
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
@@ -61,6 +62,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dataframe": run_dataframe,
     "start": run_start,
     "reorder": run_reorder,
+    "plans": run_plans,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "sharing": run_sharing,
@@ -163,6 +165,12 @@ def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> N
 def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Three streams whose rates change: fixed shapes of their join, and shapes that follow (a minute)."""
     _finish(_measure(["reorder"], quick, save), as_json)
+
+
+@app.command()
+def plans(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Plans and load together, on emulated sites: the paper on plan-aware balancing (about 2 minutes)."""
+    _finish(_measure(["plans"], quick, save), as_json)
 
 
 @app.command()
