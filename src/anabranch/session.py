@@ -189,8 +189,9 @@ class Session(Registry):
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
         if burdens is not None and not callable(burdens):
-            expected = "a Schedule or another function of the epoch for burdens"
-            raise SettingsError(f"Expected {expected}, got {burdens!r}: Schedule([slow(0)]), say.")
+            raise SettingsError(
+                f"Expected a function of the epoch for burdens, Schedule([slow(0)]) say; got {burdens!r}."
+            )
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
         made = sinks_of(sinks, self._queries)
         places = {query: sink.describe() for query, sink in made.items()}
