@@ -219,18 +219,48 @@ def test_a_phone_a_server_that_goes_and_a_run_that_ends(browser: Browser, axe: s
     browser.wait("!document.querySelector('#notice').hidden")
 
 
+HEAT = "document.querySelector('#heat canvas').toDataURL()"
+DRAWN = """
+(() => {
+  window.frames_ = []; window.added_ = 0;
+  new MutationObserver((seen) => seen.forEach((one) => { window.added_ += one.addedNodes.length; }))
+    .observe(document.querySelector('main'), { childList: true, subtree: true });
+  const stats = window.anabranchStats;
+  let last = stats.last;
+  const set = (to) => { last = to; window.frames_.push(to); };
+  Object.defineProperty(stats, 'last', { get: () => last, set });
+  return true;
+})()
+"""
+"""Notes from now on what each frame takes, and how many nodes come into the page."""
+
+
 def test_256_sites_8192_partitions_and_10000_decisions(browser: Browser) -> None:
-    story, large = large_story(epochs=30, decisions=10_000), LargeRun()
+    first, epochs = 320, 6
+    story, large = large_story(epochs=first, decisions=10_000), LargeRun()
     page = Page(story, lambda query: None, live=True)
     try:
-        visit(browser, page)
+        # Every view is in sight, and more epochs than the map of slots and time has room for
+        visit(browser, page, 620, 6_000)
         browser.wait("document.querySelectorAll('#strips canvas').length === 1")
-        browser.script("window.scrollTo(0, 0)")
-        for number in range(30, 36):
+        browser.wait("document.querySelectorAll('#decisions .link').length > 20")
+        browser.script(DRAWN)
+        for number in range(first, first + epochs):
             story.add(large.epoch(number))
             browser.wait(
                 f"document.querySelector('#moment').textContent.startsWith('epoch {number} ')"
             )
+        browser.wait(f"document.querySelector('#heat small').textContent.includes('to {number} ')")
+        frames = sorted(browser.script("window.frames_"))
+        assert frames[len(frames) // 2] < 50, frames
+        # Only what changed is drawn anew: rows of streams and results, say, but no tick, line or decision
+        assert browser.script("window.added_") < 60 * epochs
+        kept = browser.script(HEAT)
+        browser.click("#heat-modes button:nth-child(2)")
+        browser.click("#heat-modes button:nth-child(1)")
+        assert browser.script(HEAT) == kept, "the map that was kept is not what the epochs say"
+        browser.size(1300, 900)
+        browser.script("window.scrollTo(0, 0)")
         show(browser, "sites", "#sites canvas")
         show(browser, "decisions", "#decisions .link")
         shown = browser.script("document.querySelectorAll('#decisions li').length")
