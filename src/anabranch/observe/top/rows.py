@@ -171,7 +171,7 @@ def _asked(story: Story, event: EpochHappened | None, of: str | None) -> list[tu
 
 def decisions(story: Story, of: str | None = None) -> View:
     """What was decided, newest first, with its reason and its effect; of one thing, what is about it."""
-    columns = ("epoch", "what", "action", "why", "imbalance")
+    columns = ("epoch", "what", "action", "why", "effect")
     about = _about(story, of)
     found = [one for one in reversed(story.decisions) if about(one)]
     rows: list[tuple[Any, ...]] = [
@@ -205,6 +205,8 @@ def _exchange_of(story: Story, subquery: str) -> str:
 
 
 def _effect(one: dict[str, Any]) -> str:
+    if one["cost"] is not None:
+        return f"cost × {one['cost']:.2f}"
     before, after = ("–" if n is None else f"{n:.2f}" for n in (one["before"], one["after"]))
     return one["givenUp"] or f"{before} → {after}"
 

@@ -5,6 +5,7 @@ import { bytes, choices, colour, count, el, fill, hideTip, isDark, prepare, ramp
 
 const MODES = [["rows", "load"], ["size", "state"]];
 const HEIGHT = 150;
+const TONES = { spill: "--aside", cleanup: "--aside", replan: "--bad" };
 let mode = "rows";
 const maps = new Map();
 
@@ -96,11 +97,11 @@ export function renderHeat() {
     const wide = width / epochs.length, first = epochs[0][0];
     const slots = store.shown?.exchanges[name]?.slots ?? 1;
     const place = new Map(epochs.map(([epoch], at) => [epoch, at]));
-    const dots = { "--waiting": new Path2D(), "--aside": new Path2D() };
+    const dots = { "--waiting": new Path2D(), "--aside": new Path2D(), "--bad": new Path2D() };
     for (const one of store.decisions) {
       if (one.exchange !== name || !one.accepted || one.epoch < first || !place.has(one.epoch)) continue;
       const x = (place.get(one.epoch) + 0.5) * wide, y = Math.min(HEIGHT - 2, ((one.partition + 0.5) / slots) * HEIGHT);
-      dots[one.what === "spill" || one.what === "cleanup" ? "--aside" : "--waiting"].rect(x - 1.6, y - 1.6, 3.2, 3.2);
+      dots[TONES[one.what] ?? "--waiting"].rect(x - 1.6, y - 1.6, 3.2, 3.2);
     }
     for (const [tone, path] of Object.entries(dots)) { context.fillStyle = colour(tone); context.fill(path); }
     if (store.cursor !== null && place.has(store.cursor)) {

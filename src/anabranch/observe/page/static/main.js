@@ -3,6 +3,7 @@
 import { begin, follow, look, store, watch } from "./store.js";
 import { clock, colour, el, fill, onResize, prepare, say, seconds } from "./format.js";
 import { renderPlan } from "./plan.js";
+import { renderShapes } from "./shapes.js";
 import { renderStrips, setUpStrips } from "./strips.js";
 import { renderHeat, setUpHeat } from "./heat.js";
 import { renderCharts, setUpCharts, visible } from "./charts.js";
@@ -12,7 +13,7 @@ import { renderControl } from "./control.js";
 window.anabranchStats = { bytes: 0, parse: 0, frames: 0, longest: 0, last: 0, views: {} };
 const $ = (id) => document.getElementById(id);
 const VIEWS = [
-  ["numbers", null, renderNumbers], ["view-plan", "Plan", renderPlan], ["view-map", "Partitions", renderStrips], ["view-heat", "Slots × time", renderHeat],
+  ["numbers", null, renderNumbers], ["view-plan", "Plan", () => { renderPlan(); renderShapes(); }], ["view-map", "Partitions", renderStrips], ["view-heat", "Slots × time", renderHeat],
   ["view-time", "Charts", renderCharts], ["view-sites", "Sites", renderSites], ["view-decisions", "Decisions", renderDecisions], ["view-streams", "Streams", renderStreams],
   ["view-results", "Results", renderResults], ["view-warnings", "Warnings", renderWarnings], ["view-control", null, renderControl],
 ];

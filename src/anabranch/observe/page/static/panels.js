@@ -106,7 +106,7 @@ export function renderDecisions() {
   const who = { hand: "by hand", sites: "sites came or went", controller: "by itself" };
   if (!shown.length) fill($("decisions"), el("li", { class: "empty" }, "None so far."));
   else fill($("decisions"), ...shown.map((one) => {
-    const effect = one.givenUp ? `given up: ${one.givenUp}` : one.before != null ? `imbalance ${one.before.toFixed(2)}×${one.after != null ? ` → ${one.after.toFixed(2)}×` : ", effect not measured yet"}` : "";
+    const effect = one.cost != null ? `a row costs ${one.cost.toFixed(2)} times as much since` : one.givenUp ? `given up: ${one.givenUp}` : one.before != null ? `imbalance ${one.before.toFixed(2)}×${one.after != null ? ` → ${one.after.toFixed(2)}×` : ", effect not measured yet"}` : "";
     return el("li", { class: one.accepted ? "" : "refused" },
       el("div", { class: "what" }, el("span", { class: "tag" }, one.accepted ? one.what : `${one.what} refused`), el("span", {}, one.action),
         el("button", { type: "button", class: "link", "aria-label": `Show epoch ${one.epoch} on the charts`, onclick: () => look(one.epoch) }, `epoch ${one.epoch}`)),
