@@ -18,7 +18,7 @@ import anabranch
 from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
 from anabranch.observe.running import SpecFile, Ui, read, run
-from anabranch.observe.seeing import OnPage, page, report
+from anabranch.observe.seeing import OnPage, page, report, top
 from anabranch.processor import settle_numpy
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
@@ -80,6 +80,7 @@ def demo(
 
 app.command()(run)
 app.command()(page)
+app.command()(top)
 app.command()(report)
 
 
