@@ -218,6 +218,7 @@ class Session(Registry):
             partitioning=ready.choice.texts if ready.choice else None,
             queries=ready.queries,
             evolution=ready.evolution,
+            tables={name: self._tables[name] for name in plan.tables},
             temporary=checkpoint is None,
             faults=Faults(on_step or (lambda step, epoch: None), burdens),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -60,6 +60,7 @@ class Spec:
     run: dict[str, Any]
     places: Mapping[str, FilePlace]
     functions: tuple[FunctionDefinition, ...] = ()
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def session(self, in_process: bool = False, ui: bool = False) -> Session:
         """A session with the streams and queries of the file, on Spark or in this process."""
@@ -74,7 +75,10 @@ class Spec:
         for name, options in self.streams.items():
             with self.places[name].placed():
                 session.stream(name, **options)
-        _Registrar(session, self.streams, self.queries).register_all()
+        for name, options in self.tables.items():
+            with self.places[name].placed():
+                session.table(name, **options)
+        _Registrar(session, {*self.streams, *self.tables}, self.queries).register_all()
         return session
 
     @contextmanager

@@ -98,6 +98,8 @@ class Course:
                 name, source, ordered="time", lateness=lateness, on_late=on_late,
                 late=self.case.late_rule(name),
             )  # fmt: skip
+        for name, rows in self.case.tables.items():
+            session.table(name, rows)
         for name, query in self.case.queries.items():
             session.query(name, query)
         return session

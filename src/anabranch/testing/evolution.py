@@ -123,6 +123,8 @@ class _Course:
                 name, EpochSource(frames[: phase.frames]), ordered="time", lateness=lateness,
                 late=self.case.late_rule(name),
             )  # fmt: skip
+        for name, rows in self.case.tables.items():
+            session.table(name, rows)
         for name, query in phase.queries.items():
             session.query(name, query)
         return session
@@ -289,7 +291,10 @@ class _Course:
         lateness = {
             name: late * self.case.clock.factor for name, late in self.case.lateness.items()
         }
-        return Oracle({"q": query}, frames, lateness, user=USER_SQL, since=followed.since)
+        return Oracle(
+            {"q": query}, frames, lateness, user=USER_SQL, since=followed.since,
+            tables=self.case.tables,
+        )  # fmt: skip
 
 
 __all__ = ["Evolving", "Phase", "draw_evolution", "run_evolution"]
