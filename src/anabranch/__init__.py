@@ -4,8 +4,11 @@ A name is loaded when it is first asked for: neither the command line nor the wo
 what they do not need.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from anabranch.processor import WORKER, settle_numpy
 
 if TYPE_CHECKING:
     from anabranch.accelerating import accelerate
@@ -47,6 +50,10 @@ if TYPE_CHECKING:
     from anabranch.settings import Settings
 
 __version__ = "0.1.0"
+
+if WORKER in os.environ:
+    # Nothing else of ours comes before it, and so no NumPy
+    settle_numpy()
 
 __all__ = [
     "AnabranchError", "Query", "Session", "Settings", "UserAggregate", "accelerate", "approx_distinct",

@@ -19,6 +19,7 @@ from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
 from anabranch.observe.running import SpecFile, Ui, read, run
 from anabranch.observe.seeing import page, report
+from anabranch.processor import settle_numpy
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
 
@@ -199,6 +200,26 @@ def fuzz(
 
 
 @app.command()
+def package(
+    target: Annotated[Path, typer.Argument(metavar="FILE.tar.gz", help="The archive to write.")],
+    as_json: AsJson = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Pack Anabranch and its libraries for executors that lack them."""
+    from anabranch.engine.shipping import LIBRARIES, machine, write_libraries
+
+    made = write_libraries(target)
+    given = f"spark.archives={made.absolute()}#{LIBRARIES}"
+    if as_json:
+        print(json.dumps({"archive": str(made), "bytes": made.stat().st_size, "conf": given}))
+    else:
+        print(
+            f"{made}: {made.stat().st_size / 1e6:.0f} MB, for {machine()}.\n"
+            f"Give it to Spark with --conf {given}"
+        )
+
+
+@app.command()
 def version(as_json: AsJson = False) -> None:
     """Show the version of Anabranch."""
     found = anabranch.__version__
@@ -207,4 +228,5 @@ def version(as_json: AsJson = False) -> None:
 
 def main() -> None:
     """The entry of the `anabranch` command."""
+    settle_numpy()
     app()

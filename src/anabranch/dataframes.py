@@ -20,7 +20,7 @@ from anabranch.language.dataframe.catalyst import SparkNode, parse_plan
 from anabranch.language.dataframe.read import PlanReader, is_stateless
 from anabranch.language.dataframe.rows import output_of
 from anabranch.sources.formats import infer_schema
-from anabranch.sources.listing import list_files
+from anabranch.sources.watching import list_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,6 +11,7 @@ import polars as pl
 
 from anabranch.choosing import Choosing
 from anabranch.dataframes import read_dataframe
+from anabranch.engine.executors import refuse_connect
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
@@ -53,6 +54,7 @@ class Registry:
         sites: int | None = None,
         settings: Settings | Mapping[str, Any] | None = None,
     ) -> None:
+        refuse_connect(spark)
         if spark is not None and not hasattr(spark, "sparkContext"):
             raise SettingsError(f"Expected a SparkSession or None for spark, got {spark!r}.")
         self.spark = spark

@@ -25,13 +25,9 @@ from anabranch.engine.evolution import KEEP_SAME, REFUSE
 from anabranch.engine.faults import Burdens, Faults, StepHook
 from anabranch.engine.options import RunOptions, interval_of
 from anabranch.engine.run import Run
+from anabranch.engine.shipping import write_libraries
 from anabranch.engine.transport import Transport, Twin
-from anabranch.errors import (
-    PlanningError,
-    SettingsError,
-    no_attribute,
-    suggest,
-)
+from anabranch.errors import SettingsError, no_attribute
 from anabranch.events.stream import Listener, Listeners
 from anabranch.evolving import prepare
 from anabranch.explain.draw import draw_svg
@@ -43,13 +39,10 @@ from anabranch.plan.plan import Plan
 from anabranch.planning import Planning
 from anabranch.registry import Registry
 from anabranch.settings import Settings
-from anabranch.sinks.base import Sink
 from anabranch.sinks.files import require_folder
-from anabranch.sinks.make import make_sinks
+from anabranch.sinks.make import sinks_of
 from anabranch.sinks.overlap import refuse_overlaps
-from anabranch.sources.make import (
-    check_choice,
-)
+from anabranch.sources.make import check_choice
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.store import read_latest
@@ -79,8 +72,25 @@ class Session(Registry):
         """
         from anabranch.engine.local import local_spark
 
-        session = cls(local_spark(f"local[{cores}]", ui, conf), sites, settings)
-        session._own_spark = True
+        return cls._owning(local_spark(f"local[{cores}]", ui, conf), sites, settings)
+
+    @classmethod
+    def cluster(
+        cls, master: str | None = None, sites: int | None = None,
+        settings: Settings | Mapping[str, Any] | None = None, ui: bool = False,
+        conf: Mapping[str, str] | None = None,
+    ) -> Session:  # fmt: skip
+        """A session on a cluster: of this master, or of the `spark-submit` that started this program.
+
+        It waits for the first executors; there is a site for each of their cores, unless `sites` says more.
+        """
+        from anabranch.engine.cluster import cluster_spark
+
+        return cls._owning(cluster_spark(master, ui, conf), sites, settings)
+
+    @classmethod
+    def _owning(cls, *given: Any) -> Session:
+        (session := cls(*given))._own_spark = True
         return session
 
     @classmethod
@@ -179,14 +189,12 @@ class Session(Registry):
         `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
         """
         if burdens is not None and not callable(burdens):
-            raise SettingsError(
-                f"Expected a Schedule or another function of the epoch for burdens, got {burdens!r}: "
-                "Schedule([slow(0)]), for instance."
-            )
+            expected = "a Schedule or another function of the epoch for burdens"
+            raise SettingsError(f"Expected {expected}, got {burdens!r}: Schedule([slow(0)]), say.")
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
-        what = f"The checkpoint '{checkpoint}'"
-        made = self._sinks(sinks)
+        made = sinks_of(sinks, self._queries)
         places = {query: sink.describe() for query, sink in made.items()}
+        what = f"The checkpoint '{checkpoint}'"
         ready = prepare(self._planning(), _stored(checkpoint), places, changed, backfill, what)
         plan, streams = ready.plan, ready.planning.streams
         check_choice("at_end", at_end, ("keep", "close"))
@@ -246,21 +254,17 @@ class Session(Registry):
         """
         return self._listeners.add(listener, [run for run in self._runs if run.is_active])
 
-    def _sinks(self, given: Mapping[str, Any]) -> dict[str, Sink]:
-        """The sinks of a run; raises if there are none, or of queries that do not exist."""
-        if not given:
-            raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
-        for query in given:
-            if query not in self._queries:
-                raise PlanningError(f"There is no query '{query}'.{suggest(query, self._queries)}")
-        return make_sinks(given)
-
     def _transport(self) -> Transport:
         if self.spark is None:
             return Twin()
         from anabranch.engine.spark import SparkTransport
 
         return SparkTransport(self.spark.sparkContext)
+
+    @staticmethod
+    def package(target: str | Path) -> Path:
+        """Puts this package and its libraries into an archive for Spark: `spark.archives=FILE#libraries`."""
+        return write_libraries(Path(target))
 
     def stop(self) -> None:
         """Stops all runs, and the Spark session, if this session has one."""

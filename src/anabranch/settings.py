@@ -19,12 +19,15 @@ POOR, RICH, ANY = "poor", "rich", "any"
 POLICIES = (HYBRID, "load", "memory", LAZY_DISK, ACTIVE_DISK, "none")
 AUTO = "auto"
 PER_PARTITION, PER_SITE, FIXED_PLANS = PLANS = ("partition", "site", "fixed")
+MOVING_STATE, PARALLEL_TRACK = PROTOCOLS = ("moving-state", "parallel-track")
+TRANSITIONS = (AUTO, *PROTOCOLS)
 TRANSPARENT, BEST_EFFORT = MERGERS = ("transparent", "best-effort")
 DIALECTS = ("anabranch", "spark", "duckdb", "flink", "postgres", "risingwave", "arroyo")
 EVERYTHING, CLOSED_WINDOWS = LATE_RULES = ("everything", "closed-windows")
 CHOICES = {
     "strategy": STRATEGIES, "merge": MERGERS, "policy": POLICIES, "skew_buffer": BUFFERS,
     "spill_first": (POOR, RICH, ANY), "plans": PLANS, "dialect": DIALECTS, "late": LATE_RULES,
+    "transition": TRANSITIONS,
 }  # fmt: skip
 
 FINITE = 1e9
@@ -94,6 +97,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plans: str = PER_PARTITION
     # The share of the work of a join that may go into counting what it would do in other shapes.
     replan_effort: float = 0.02
+    # How a join comes to another shape. "moving-state": what the new one keeps is made at once out of what is
+    # remembered. "parallel-track": both work until the rows of before are gone. "auto": what costs less.
+    transition: str = AUTO
     # Which partitions move by themselves. "load": from busy sites to idle ones. "memory": from sites that
     # keep more than site_memory_bytes. "hybrid": by memory while that is exceeded, else by load where there
     # is room. "lazy-disk": the paper on state adaptation, which evens out memory. "active-disk": the same,

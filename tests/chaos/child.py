@@ -25,7 +25,6 @@ import joining
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
-import tabled
 
 from anabranch import (
     Session,
@@ -138,10 +137,11 @@ def kill_at_change(wanted: int) -> None:
             number = done  # other threads go on counting in the meantime
             if number == wanted and wanted % 2:
                 os.kill(os.getpid(), signal.SIGKILL)
-            result = change(*arguments, **options)
-            if number == wanted:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+            try:
+                return change(*arguments, **options)
+            finally:  # also where there was nothing to delete
+                if number == wanted:
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         return counted
 
@@ -164,8 +164,13 @@ def main(spec: dict[str, Any]) -> None:
     else:
         register(place, rows, spec.get("naps", 0.0))
 
-    if spec.get("kill_at_table"):
-        tabled.kill_at(*spec["kill_at_table"])
+    sinks: dict[str, Any] = {name: root / "out" / name for name in queries_of(spec)}
+    if spec.get("tables"):
+        import tabled  # its libraries take longer to import than most runs take
+
+        sinks = tabled.sinks_of(spec, root, queries_of(spec))
+        if spec.get("kill_at_table"):
+            tabled.kill_at(*spec["kill_at_table"])
     if spec.get("kill_at_change"):
         kill_at_change(spec["kill_at_change"])
 
@@ -181,7 +186,7 @@ def main(spec: dict[str, Any]) -> None:
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)
 
     run = place.start(
-        sinks=tabled.sinks_of(spec, root, queries_of(spec)),
+        sinks=sinks,
         checkpoint=spec.get("checkpoint") or root / "checkpoint",
         dead_letter=root / "dead",
         at_end="close",

@@ -26,15 +26,9 @@ ORACLE = {
 
 
 def sinks_of(spec: dict[str, Any], root: Path, queries: Sequence[str]) -> dict[str, Any]:
-    """The sink of each query: a table, or a folder."""
-    make = {None: _folder, "delta": _delta, "iceberg": _iceberg, "postgres": _postgres}[
-        spec.get("tables")
-    ]
+    """The table of each query."""
+    make = {"delta": _delta, "iceberg": _iceberg, "postgres": _postgres}[spec["tables"]]
     return {name: make(spec, root, name) for name in queries}
-
-
-def _folder(spec: dict[str, Any], root: Path, name: str) -> Any:
-    return root / "out" / name
 
 
 def _delta(spec: dict[str, Any], root: Path, name: str) -> Any:

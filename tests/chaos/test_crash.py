@@ -22,6 +22,18 @@ STEPS = ("begin", "before-tasks", "before-commit", "after-commit", "after-publis
 FILES = 8
 
 
+def test_killed_at_every_step(tmp_path: Path) -> None:
+    """One after the other in the epochs of one run, from the first to the one that ends it."""
+    crashing = Crashing(tmp_path, seed=5, files=6)
+    with crashing.watched():
+        for epoch, step in enumerate(STEPS):
+            crashing.kill_exactly(step, epoch)
+        crashing.kill_exactly("after-commit", crashing.end)
+        crashing.finish()
+    crashing.check()
+
+
+@pytest.mark.soak
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_a_step(tmp_path: Path, step: str) -> None:
     """In the first epoch, in one in the middle, and in the one that ends the run."""

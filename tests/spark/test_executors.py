@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).with_name("executors.py")
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An interpreter without the package."""
+    """An interpreter without any library."""
     folder = tmp_path_factory.mktemp("bare")
     venv.create(folder, symlinks=True)
     return folder / "bin" / "python"
@@ -35,10 +35,11 @@ def said(bare: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return done.stdout.strip().splitlines()[-3:]
 
 
-def test_executors_without_the_package_are_told_of_in_one_line(said: list[str], bare: Path) -> None:
+def test_executors_without_libraries_are_told_of_in_one_line(said: list[str], bare: Path) -> None:
     for word in (
         f"{bare} on ",
-        "No module named 'anabranch'",
+        "No module named '",
+        "`anabranch package FILE.tar.gz`",
         "Set PYSPARK_PYTHON",
         sys.executable,
     ):

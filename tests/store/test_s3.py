@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from anabranch.cli import app
 from anabranch.errors import StateError
-from anabranch.state import s3_place
+from anabranch.state import object_place
 from anabranch.state.place import place
 from helpers import Stage, manifests, missing, orphans
 from s3_server import Bucket, change_machine
@@ -118,7 +118,7 @@ def test_an_entry_of_another_is_told_from_ones_own(s3_bucket: Bucket, s3_root: P
 def test_a_store_that_overwrites_what_must_be_absent_is_refused(
     s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_place, "_PROVEN", set())
+    monkeypatch.setattr(object_place, "_PROVEN", set())
     put = obstore.put
     monkeypatch.setattr(obstore, "put", lambda *given, mode=None: put(*given))
     stage = filled(s3_root)
@@ -183,6 +183,6 @@ def test_a_uri_that_says_more_than_bucket_and_folder_is_refused(uri: str) -> Non
 
 
 def test_without_the_extra_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "anabranch.state.s3_place", None)
+    monkeypatch.setitem(sys.modules, "anabranch.state.object_place", None)
     with pytest.raises(StateError, match=r"pip install 'anabranch\[s3\]'"):
         place("s3://bucket/without-the-extra")

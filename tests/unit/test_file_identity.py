@@ -18,7 +18,7 @@ from anabranch import Session
 from anabranch.engine.run import Run
 from anabranch.errors import SourceError, StateError
 from anabranch.sinks.reach import reaches
-from anabranch.sources.listing import list_files
+from anabranch.sources.watching import list_files
 from helpers import SCHEMA, Stage, sample, source_metrics
 
 

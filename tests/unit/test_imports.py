@@ -7,13 +7,13 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "anabranch"
 ORDER = (
-    "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators", "plan",
-    "explain", "sources", "sinks", "adapt", "control", "events", "simulate", "engine", "choosing",
+    "processor", "errors", "settings", "amount", "language", "partitioning", "routing", "state", "operators",
+    "plan", "explain", "sources", "sinks", "adapt", "control", "events", "simulate", "engine", "choosing",
     "planning", "evolving", "dataframes", "registry", "session", "accelerating",
 )  # fmt: skip
 SPARK = (
     "engine/spark.py", "engine/spark_splits.py", "engine/spark_tasks.py", "engine/rdds.py", "engine/local.py",
-    "engine/workers.py", "sources/spark.py", "sinks/spark.py",
+    "engine/workers.py", "engine/cluster.py", "engine/executors.py", "sources/spark.py", "sinks/spark.py",
     "accelerating.py",
     "dataframes.py",
     "registry.py",

@@ -20,7 +20,9 @@ from anabranch.adapt.policies.plans import (
     propose_shape,
     settled,
     splits,
+    usual_shape,
 )
+from anabranch.control.planning import NO_MIX, Mix
 from anabranch.engine.run import Run
 from anabranch.language.shape import JoinShape, flat_shape, read_shape
 from anabranch.testing.join_shapes import draw_join_shape
@@ -81,6 +83,32 @@ def test_a_change_must_be_clearly_better_and_soon_paid_for() -> None:
     gain = 200_000 * HORIZON / KEPT
     assert propose_shape(3, shown(100, 200_000, 0.5 * gain), flat) is not None
     assert propose_shape(3, shown(100, 200_000, 2 * gain), flat) is None, "too much to make again"
+
+
+def test_of_shapes_about_as_good_it_is_the_usual_one() -> None:
+    flat, tree, other = (read_shape(text, 3) for text in ("m-way", "(0,(1,2))", "((0,1),2)"))
+    few = shown(100, 200_000)
+    usual = usual_shape(3, {0: few, 64: few})
+    assert usual == tree
+    better = propose_shape(3, few, other, flat)
+    assert better is not None
+    assert better.shape == tree, "the flat one costs more than 1.3 times as much"
+    alike = shown(100, 20_000)
+    better = propose_shape(3, alike, other, flat)
+    assert better is not None
+    assert better.shape == flat
+    assert usual_shape(3, {}) is None
+
+
+def test_what_rows_are_like_differs_by_pairs_or_by_inputs() -> None:
+    mix = Mix(10.0, (1000.0, 50.0, 50.0))
+    assert not mix.differs(Mix(13.0, (2000.0, 110.0, 90.0)))
+    assert mix.differs(Mix(20.0, mix.rows))
+    assert mix.differs(Mix(10.0, (50.0, 1000.0, 50.0)))
+    assert not Mix(10.0, (1000.0, 1.0, 0.0)).differs(Mix(10.0, (1000.0, 3.0, 2.0))), (
+        "next to nothing"
+    )
+    assert mix.differs(NO_MIX)
 
 
 def test_partitions_of_which_little_is_known_go_by_all() -> None:

@@ -216,7 +216,7 @@ def test_partitioning_expressions_reach_the_session(
         ("CREATE QUERY", "CREATE VIEW", "line 5, column 13: 'flows' is a view, which has no sink"),
         ("CONSOLE", "'console'", "line 5, column 22: write TO CONSOLE without quotes"),
         ("CONSOLE", "7", "line 5, column 22, TO: expected a text, got a whole number (7)."),
-        ("CONSOLE", "'s3://b'", "expected a folder of this machine, got 's3://b'."),
+        ("CONSOLE", "'s3://b'", "is 's3://b', which cannot be used: expected s3://bucket/folder."),
         ("CONSOLE", "'a' WITH (format = 'cvs')", "line 5, column 41, format: there is no result "
          "format 'cvs'. Did you mean 'csv'?"),
         ("TO ", "", "line 5, column 19: expected TO and a folder"),

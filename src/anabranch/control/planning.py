@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+
+import numpy as np
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import (
@@ -14,6 +15,7 @@ from anabranch.adapt.policies.plans import (
     pooled,
     propose_shape,
     settled,
+    usual_shape,
 )
 from anabranch.control.decisions import Decision
 from anabranch.control.observed import JoinWork, Observed
@@ -30,10 +32,15 @@ MEASURED = 5
 """Epochs over which the effect of a change is measured."""
 FIRST_COST = 0.05
 """Seconds in which a site counts what other shapes would do, as long as none has done so."""
-SLOWER = 1.3
-"""A row that takes so many times as long as when a join was last looked at is a reason to look again ..."""
-SOONER = 5
-"""... so many times as soon."""
+CHANGED = 1.5
+"""Pairs of a row, or the share of an input, that are so many times what they were when a join was last
+looked at are a reason to look again ..."""
+SOONER = 15
+"""... so many times as soon: that is for what changes now and then. A first look is as soon."""
+
+
+SLIGHT = 0.02
+"""The share of an input that is as good as none."""
 
 
 @dataclass
@@ -48,6 +55,30 @@ class Measuring:
     paces: list[float] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Mix:
+    """What the rows of an epoch are like, as far as it says that another shape may be better."""
+
+    pairs: float
+    """Pairs that were looked at for a row."""
+    rows: tuple[float, ...]
+    """Those of each input, if that is known."""
+
+    def differs(self, other: Mix) -> bool:
+        """Whether it is clearly another one; inputs with next to nothing do not count."""
+        if _apart(self.pairs + 1, other.pairs + 1):
+            return True
+        mine, theirs = (np.asarray(one.rows) / max(sum(one.rows), 1) for one in (self, other))
+        return len(mine) == len(theirs) and any(map(_apart, mine + SLIGHT, theirs + SLIGHT))
+
+
+NO_MIX = Mix(0.0, ())
+
+
+def _apart(one: float, other: float) -> bool:
+    return max(one, other) > CHANGED * min(one, other)
+
+
 class PlanChoice:
     """Decides now and then whether partitions of joins should have other shapes."""
 
@@ -58,11 +89,13 @@ class PlanChoice:
         """The seconds that each join has worked since it was last looked at."""
         self._cost: dict[str, float] = {}
         """The seconds that this took."""
-        self._last_pace: dict[str, float] = {}
+        self._mix: dict[str, Mix] = {}
+        """What rows are like now, and what they were like at the last look."""
+        self._mix_seen: dict[str, Mix] = {}
         self._sites = 1
         self._known: dict[tuple[str, int], Counted] = {}
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
-        """The shape that is better for each partition, or site, and how often in a row it was."""
+        """The shape for which each partition, or site, has a better one, and how often in a row it had."""
         self._pace: dict[str, float] = {}
         """The seconds that a row of each join takes, the last epochs counting most."""
         self._open: list[Measuring] = []
@@ -81,8 +114,9 @@ class PlanChoice:
         """Whether a join has worked so much since it was looked at that another look is little beside it."""
         cost = self._cost.get(name, FIRST_COST * self._sites)
         allowed = self._work[name] * self._settings.replan_effort
-        slower = self._pace.get(name, 0.0) > SLOWER * self._last_pace.get(name, inf)
-        return allowed >= cost or (slower and SOONER * allowed >= cost)
+        seen, now = self._mix_seen.get(name), self._mix.get(name)
+        changed = seen is None or (now is not None and now.differs(seen))
+        return allowed > 0 and (SOONER if changed else 1) * allowed >= cost
 
     def _observe(self, observed: Observed) -> None:
         """Takes in what joins have done, and what they would do in other shapes."""
@@ -93,9 +127,11 @@ class PlanChoice:
             self._work[name] += seconds
             if done.rows:
                 self._measure(name, seconds / done.rows)
+                rates = observed.inputs.get(self._plan.subqueries[name].exchange)
+                self._mix[name] = Mix(done.pairs / done.rows, rates.rows if rates else ())
             if name in observed.sampled:
                 self._work[name], self._cost[name] = 0.0, done.sampling
-                self._last_pace[name] = self._pace.get(name, inf)
+                self._mix_seen[name] = self._mix.get(name, NO_MIX)
 
     def _measure(self, name: str, pace: float) -> None:
         """Takes in the seconds of a row, and tells decisions what has become of it since."""
@@ -138,7 +174,7 @@ class PlanChoice:
     def _better(
         self, name: str, counted: Mapping[int, Counted], known: PartitionMap
     ) -> list[tuple[int, Better]]:
-        """The partitions for which samples in a row have shown one and the same better shape."""
+        """The partitions for which samples in a row have shown that another shape is better."""
         inputs = self._joins[name]
         owners = {start: known.site_at(start) for start in counted}
         by_site = self._settings.plans == PER_SITE
@@ -147,11 +183,12 @@ class PlanChoice:
         for group, one in groups.items():
             smooth[group] = self._known[name, group] = one.smoothed(self._known.get((name, group)))
         found: list[tuple[int, Better]] = []
+        usual = usual_shape(inputs, smooth)
         for group, one in settled(smooth):
             members = [start for start in counted if group == (owners[start] if by_site else start)]
             now = read_shape(shown(self._shapes.shape_at(name, members[0]), inputs), inputs)
-            better = propose_shape(inputs, one, now)
-            shape = "" if better is None else str(better.shape)
+            better = propose_shape(inputs, one, now, usual)
+            shape = "" if better is None else str(now)
             before, times = self._seen.get((name, group), ("", 0))
             times = times + 1 if before == shape else 1
             self._seen[name, group] = shape, times

@@ -68,11 +68,11 @@ def local_spark(
     for key, value in settings.items():
         builder = builder.config(key, value)
     if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        _launch(SparkConf(loadDefaults=False).setMaster(master).setAll(list(settings.items())))
+        launch(SparkConf(loadDefaults=False).setMaster(master).setAll(list(settings.items())))
     return builder.getOrCreate()
 
 
-def _launch(conf: SparkConf) -> None:
+def launch(conf: SparkConf) -> None:
     """Starts the JVM for this process, its standard error passed on without the noise."""
     incoming, outgoing = os.pipe()
     threading.Thread(target=_pass_on, args=(incoming,), name="spark-stderr", daemon=True).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -16,39 +17,46 @@ LIMITS = {"memory.max": "anon", "memory.limit_in_bytes": "total_rss"}
 
 def free_memory(proc: Path = PROC, groups: Path = CGROUPS) -> int:
     """The bytes that no process here keeps for itself; what is cached of files makes room for other files."""
-    found = [_of_machine(proc)]
+    # Every site asks in every epoch: paths are plain texts here
+    found = [_of_machine(str(proc))]
     with contextlib.suppress(OSError):
-        for line in (proc / "self/cgroup").read_text().splitlines():
+        for line in _read(f"{proc}/self/cgroup").splitlines():
             _, controllers, path = line.split(":", 2)
-            if controllers not in ("", "memory"):
-                continue
-            root = groups / controllers
-            # Within a container, its own group is often mounted as the root
-            for group in {*_upwards(root, path), root}:
-                found += _of_group(group)
+            if controllers in ("", "memory"):
+                # Within a container, its own group is often mounted as the root
+                for group in _upwards(os.path.join(groups, controllers), path.strip("/")):
+                    found += _of_group(group)
     return max(0, min(found))
 
 
-def _of_machine(proc: Path) -> int:
+def _of_machine(proc: str) -> int:
     with contextlib.suppress(OSError):
-        for name, size, *_ in map(str.split, (proc / "meminfo").read_text().splitlines()):
-            if name == "MemAvailable:":
-                return int(size) * 1024
+        for line in _read(f"{proc}/meminfo").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _upwards(root: Path, path: str) -> list[Path]:
-    whole = root / path.strip("/")
-    return [whole, *(parent for parent in whole.parents if parent.is_relative_to(root))]
+def _upwards(root: str, path: str) -> Iterator[str]:
+    """The folder of a path below the root, and those that it is in, the root with them."""
+    while path:
+        yield os.path.join(root, path)
+        path = os.path.dirname(path)
+    yield root
 
 
-def _of_group(group: Path) -> list[int]:
+def _of_group(group: str) -> list[int]:
     """What a control group has left; nothing if it has no limit."""
     for name, own in LIMITS.items():
         with contextlib.suppress(OSError, ValueError):
-            limit = int((group / name).read_text())
+            limit = int(_read(f"{group}/{name}"))
             if limit >= NO_LIMIT:
                 return []
-            stat = dict(map(str.split, (group / "memory.stat").read_text().splitlines()))
+            stat = dict(map(str.split, _read(f"{group}/memory.stat").splitlines()))
             return [limit - int(stat.get(own, 0))]
     return []
+
+
+def _read(path: str) -> str:
+    with open(path) as file:
+        return file.read()

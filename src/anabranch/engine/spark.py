@@ -18,6 +18,7 @@ from typing import Any
 
 from pyspark import Broadcast, SparkContext, cloudpickle
 
+from anabranch.engine.executors import Executors
 from anabranch.engine.laps import Laps
 from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.placement import bind
@@ -28,10 +29,12 @@ from anabranch.engine.spark_splits import MERGED, SparkSplits
 from anabranch.engine.spark_tasks import UNTOLD, Portable, SiteTask, SplitTask, TaskWords
 from anabranch.engine.telling import Teller
 from anabranch.engine.transport import gather_sites, gather_splits
-from anabranch.engine.workers import ready_workers
+from anabranch.engine.workers import advice, ready_workers, versions
 from anabranch.errors import STAGES, RunError
+from anabranch.processor import WORKER
 
 WORKER_ENVIRONMENT = {
+    WORKER: "1",
     # Spark has the parallelism
     "POLARS_MAX_THREADS": "1",
     # Polars, Arrow and NumPy would give memory back to the system within half a second, only to ask for
@@ -53,6 +56,7 @@ class SparkTransport:
         for name, value in WORKER_ENVIRONMENT.items():
             context.environment.setdefault(name, value)
         self._splits = max(1, context.defaultParallelism)
+        self._executors = Executors(context)
         self._local = bool(context._jsc.sc().isLocal())
         self._bound: dict[int, str] = {}
         self._seen = 0
@@ -70,13 +74,12 @@ class SparkTransport:
         """What splits have reported, as soon as they ended."""
         self._beside = ThreadPoolExecutor(1, "anabranch-epoch")
         self._rdds: Rdds | None = None
-        self._listed: tuple[set[str], dict[str, int]] = set(), {}
-        """The executors that were asked about last, and what was told."""
-        if self._local or self._executors():
+        if self._local or self._executors.living():
             self._ready()
 
     def parallelism(self) -> int:
-        return self._splits
+        """One split for each core that is there now; where there is none, as many as Spark said at first."""
+        return (0 if self._local else self._executors.cores()) or self._splits
 
     def run(self, orders: Orders, ahead: Ahead | None = None) -> EpochReport:
         laps = Laps()
@@ -203,7 +206,7 @@ class SparkTransport:
         """What stands for the whole run, broadcast once: workers keep it, and what they make of it."""
         if self._standing is None or self._standing[0] is not standing:
             self._stop_telling()
-            self._standing = standing, self._context.broadcast(Portable(standing))
+            self._standing = standing, self._context.broadcast(Portable(standing, versions()))
         return self._standing[1]
 
     def _begin(self) -> Broadcast[Any]:
@@ -221,7 +224,7 @@ class SparkTransport:
         """Whether each site's executor lives; new executors are given sites."""
         if self._local:
             return [True] * sites
-        found = self._executors()
+        found = self._executors.living()
         executors = list(found)
         self._seen = max(self._seen, len(executors))
         if executors:
@@ -236,24 +239,6 @@ class SparkTransport:
             return {}
         known = list(self._bound.values())
         return {site: self._bound.get(site, known[site % len(known)]) for site in range(sites)}
-
-    def _executors(self) -> dict[str, int]:
-        """The living executors as Spark's location strings, in order, with their cores."""
-        numbers = {*self._context._jsc.sc().getExecutorIds().mkString(" ").split()}
-        # All about them is asked only when others are there: that takes several calls for each
-        if self._listed[0] != numbers:
-            listed = self._context._jsc.sc().statusStore().executorList(True)
-            entries = [listed.apply(number) for number in range(listed.size())]
-            found = [
-                (entry.id(), entry.hostPort().rsplit(":", 1)[0], int(entry.totalCores()))
-                for entry in entries
-                if entry.id() != "driver"
-            ]
-            found.sort(key=lambda entry: (len(entry[0]), entry[0]))
-            known = {f"executor_{host}_{number}": cores for number, host, cores in found}
-            # Spark's list may come a moment after
-            self._listed = {number for number, _, _ in found}, known
-        return self._listed[1]
 
     def close(self) -> None:
         self._give_up()
@@ -277,4 +262,7 @@ def _explained(error: Exception) -> Exception:
     # JVM's begins with it
     python = [line for line in telling if not line.startswith(("org.", "java.", "py4j."))]
     (cause,) = python[-1:] or telling[:1] or plain[-1:] or [repr(error)]
+    if "No module named" in cause:
+        # An executor that has come after the first epoch
+        return RunError(f"An executor cannot run Anabranch: {cause:.300}. {advice()}")
     return RunError(f"Spark could not finish the epoch: {cause:.500}")

@@ -18,6 +18,7 @@ from anabranch.engine.orders import Orders, StandingOrders
 from anabranch.engine.preparing import as_splits_see
 from anabranch.engine.report import SplitReport, Word
 from anabranch.engine.telling import Listener
+from anabranch.engine.workers import require_alike
 from anabranch.routing.frame import unpack
 
 
@@ -27,11 +28,18 @@ class Portable:
     A broadcast alone refuses functions that a worker cannot import: user aggregates of lambdas.
     """
 
-    def __init__(self, standing: StandingOrders) -> None:
+    def __init__(self, standing: StandingOrders, versions: dict[str, str]) -> None:
         self._standing = standing
+        self._versions = versions
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        return pickle.loads, (cloudpickle.dumps(self._standing),)
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[dict[str, str], bytes]]:
+        return _arrived, (self._versions, cloudpickle.dumps(self._standing))
+
+
+def _arrived(versions: dict[str, str], standing: bytes) -> Any:
+    """The standing orders, in a worker that is like the driver; RunError in another."""
+    require_alike(versions)
+    return pickle.loads(standing)
 
 
 @dataclass(frozen=True)

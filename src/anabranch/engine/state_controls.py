@@ -9,6 +9,7 @@ from anabranch.engine.steering import Steering
 from anabranch.errors import RunError
 from anabranch.language.join import Join
 from anabranch.language.shape import MOST_INPUTS
+from anabranch.settings import PARALLEL_TRACK, TRANSITIONS
 
 
 class StateControls(Steering):
@@ -48,12 +49,15 @@ class StateControls(Steering):
                 f"{partition}) brings it back."
             )
 
-    def replan(self, subquery: str, shape: str, partition: int | None = None) -> None:
+    def replan(
+        self, subquery: str, shape: str, partition: int | None = None, *,
+        transition: str | None = None,
+    ) -> None:  # fmt: skip
         """Lets a join of several inputs work in another shape from the next epochs on, such as ((0,1),2).
 
         Of one partition, told by its first slot, or of all. A few epochs may pass until state of any size has
         come to it; results are the same throughout. With `plans="fixed"` it stays so; otherwise what is
-        measured may change it again.
+        measured may change it again. `transition` takes the place of the setting of that name.
         """
         with self._changing():
             known = self.partition_map(subquery)
@@ -63,6 +67,12 @@ class StateControls(Steering):
             starts = known.starts[: known.partition_at(known.slots - known.cells - 1) + 1]
             if partition is not None:
                 starts = (self._subject(subquery, partition)[1],)
+            if transition is not None and transition not in TRANSITIONS:
+                raise RunError(
+                    f"There is no transition '{transition}': expected one of {', '.join(TRANSITIONS)}."
+                )
+            if transition == PARALLEL_TRACK:
+                raise RunError("Shapes change by moving state so far: take transition='auto'.")
             kept = kept_shape(shape, joins.inputs[subquery])
             actions = joins.changes(subquery, known, starts, kept, "asked for")
             self._governor.holdings.request(actions, self._checkpoint.manifest.epoch)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 from rich.console import Console
 
+from anabranch.errors import SettingsError
 from anabranch.observe.commands import AsJson, ShowTraceback, complain
 from anabranch.observe.seeing import (
     LOOPBACK,
@@ -67,6 +70,17 @@ def run(
         bool,
         typer.Option("--backfill", help="New queries begin with all that the sources still have."),
     ] = False,
+    master: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A cluster: spark://HOST:PORT, yarn, k8s://…; not with spark-submit.",
+        ),
+    ] = None,
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be given several times."),
+    ] = None,
     page: OnPage = None,
     page_control: Annotated[
         bool, typer.Option("--page-control", help="The page may steer the run, not only show it.")
@@ -90,14 +104,15 @@ def run(
     from anabranch.spec.override import override
 
     instead: dict[str, str | bool | None] = {"checkpoint": checkpoint, "trigger": trigger}
-    instead |= {"changed": changed, "backfill": backfill or None}
+    instead |= {"changed": changed, "backfill": backfill or None, "master": master}
+    spark = _spark_settings(conf or ())
     console, asked = Console(), override(read(spec), assignments or (), instead)
     # Spark takes seconds to start: look for faults before
     with asked.placing():
         asked.session(in_process=True).plan()
     asked.check_sinks()
     quiet = as_json or in_process
-    with started(console, quiet, ui, lambda: asked.session(in_process, ui)) as session:
+    with started(console, quiet, ui, lambda: asked.session(in_process, ui, spark)) as session:
         output = sys.stdout if as_json else None
         view = JsonView(output) if output else view_on(console, f"anabranch run {spec.name}")
         shown = Shown(page, page_control, page_host, page_name, metrics, metrics_file, log)
@@ -122,6 +137,15 @@ def read(spec: Path) -> Spec:
     from anabranch.spec import read_spec  # loads sqlglot, for which --help should not wait
 
     return read_spec(spec)
+
+
+def _spark_settings(given: Sequence[str]) -> dict[str, str]:
+    for one in given:
+        if not re.fullmatch(r"spark\.[\w.-]+=.*", one, re.DOTALL):
+            raise SettingsError(
+                f"--conf {one}: expected spark.NAME=VALUE, e.g. --conf spark.executor.memory=2g."
+            )
+    return dict(one.split("=", 1) for one in given)
 
 
 def _told(run: Run, output: TextIO | None) -> Run:

@@ -23,6 +23,7 @@ from anabranch.sinks.staging import Staging, hidden_epoch, recover_epochs, revea
 from anabranch.sources.base import Bad
 from anabranch.sources.paths import shown
 from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.uris import bucket_of, is_object
 
 KINDS = ("bad", "late")
 LONGEST_NAME = 150
@@ -75,6 +76,8 @@ class Letters:
                 written.append(place / name)
                 make_file(written[-1], self.private)
                 shutil.copyfile(bad.file, written[-1])
+            elif not bad.rows == len(bad.lines) > 0 and is_object(bad.file):
+                written += _copied(bad.file, place / name, self.private)
             if self.fsync:
                 # The epoch counts them as told: they must outlive a loss of power as its state does
                 for path in (*written, place):
@@ -89,6 +92,19 @@ class Letters:
         make_file(path, self.private)
         path.write_text(f"{text}\n")
         return path
+
+
+def _copied(uri: str, target: Path, private: bool) -> list[Path]:
+    """A copy of an object; none if the object is gone."""
+    bucket, key = bucket_of(uri)
+    make_file(target, private)
+    try:
+        with open(target, "wb") as copy:
+            bucket.fetch(key, copy)
+    except FileNotFoundError:
+        target.unlink()
+        return []
+    return [target]
 
 
 def _short(name: str) -> str:

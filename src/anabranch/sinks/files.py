@@ -53,16 +53,13 @@ class FileSink:
         folder, format = cast(Any, self.folder), cast(Any, self.format)
         require_folder("The folder of a sink", folder)
         object.__setattr__(self, "folder", Path(folder))
-        if not isinstance(format, str) or format not in SUFFIX:
-            raise SettingsError(
-                f"There is no result format {format!r:.100}. Existing: {', '.join(SUFFIX)}."
-            )
+        refuse_format(format)
         if self.retain is not None:
             duration(self.retain, True, "retain")
 
     def open(self, context: WriteContext) -> FileWriter:
         what = f"The sink of '{context.query}'"
-        self._refuse_types(what, context.schema)
+        refuse_types(what, self.format, context.schema)
         # The real folder, so that what waits in it is found again however the folder is spelt
         real = Path(os.path.realpath(self.folder))
         held = claim(
@@ -76,16 +73,6 @@ class FileSink:
         )
         kept = None if self.retain is None else duration(self.retain, True, "retain") / 1e6
         return FileWriter(held, context.query, self.format, context.fsync, context.private, kept)
-
-    def _refuse_types(self, what: str, schema: pl.Schema) -> None:
-        if self.format not in ("csv", "json"):
-            return
-        for name, kind in schema.items():
-            if isinstance(kind, pl.Duration):
-                raise SettingsError(
-                    f"{what} cannot be written as {self.format}: column '{name}' is {kind}, which has no "
-                    "text of its own. Use parquet or arrow, or take its EPOCH."
-                )
 
     def describe(self) -> str:
         return f"{self.folder} ({self.format})"
@@ -182,14 +169,34 @@ class FileWriter:
         self.held.close()
 
 
+def refuse_format(format: Any) -> None:
+    """Refuses what is no format of results."""
+    if not isinstance(format, str) or format not in SUFFIX:
+        raise SettingsError(
+            f"There is no result format {format!r:.100}. Existing: {', '.join(SUFFIX)}."
+        )
+
+
+def refuse_types(what: str, format: str, schema: pl.Schema) -> None:
+    """Refuses columns that a format has no values for."""
+    if format not in ("csv", "json"):
+        return
+    for name, kind in schema.items():
+        if isinstance(kind, pl.Duration):
+            raise SettingsError(
+                f"{what} cannot be written as {format}: column '{name}' is {kind}, which has no "
+                "text of its own. Use parquet or arrow, or take its EPOCH."
+            )
+
+
 def require_folder(what: str, path: Any) -> None:
     """Refuses anything where a folder of this machine is wanted that is the name of none."""
     if not isinstance(path, (str, Path)):
         raise SettingsError(f"{what} is {shorten(repr(path), 100)}; expected a folder.")
     if "://" in str(path):
         raise SettingsError(
-            f"{what} is '{path}'; expected a local folder. For other places write with Spark: "
-            "anabranch.sinks.spark.SparkSink."
+            f"{what} is '{path}'; expected a local folder, or for results one of s3://, gs:// "
+            "or abfs://. For other places write with Spark: anabranch.sinks.spark.SparkSink."
         )
     try:
         possible = str(path) != "" and b"\0" not in os.fsencode(path)

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import PlanningError, SettingsError
+from anabranch.errors import PlanningError, SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
 from anabranch.sinks.files import FileSink, require_folder
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
+from anabranch.state.uris import is_object, local_path
+
+
+def sinks_of(given: Mapping[str, Any], queries: Collection[str]) -> dict[str, Sink]:
+    """The sinks of a run; raises if there are none, or of queries that do not exist."""
+    if not given:
+        raise PlanningError("Give at least one query a sink: sinks={'flows': 'out/flows'}.")
+    for query in given:
+        if query not in queries:
+            raise PlanningError(f"There is no query '{query}'.{suggest(query, queries)}")
+    return make_sinks(given)
 
 
 def make_sinks(given: Mapping[str, Any]) -> dict[str, Sink]:
@@ -28,16 +39,14 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(sink, str) and sink == "memory":
         return MemorySink()
     if isinstance(sink, (str, Path)):
-        require_folder(f"The sink of '{query}'", sink)
-        return FileSink(Path(sink).absolute())
+        return folder_sink(f"The sink of '{query}'", sink, "parquet", None)
     format = sink.get("format") if isinstance(sink, dict) and "path" in sink else None
     if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
         return table_sink(f"The sink of '{query}'", format, sink["path"], options)
     if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format", "retain"}:
-        require_folder(f"The sink of '{query}'", sink["path"])
-        folder, format = Path(sink["path"]).absolute(), sink.get("format", "parquet")
-        return FileSink(folder, format, sink.get("retain"))
+        format, retain = sink.get("format", "parquet"), sink.get("retain")
+        return folder_sink(f"The sink of '{query}'", sink["path"], format, retain)
     if isinstance(sink, dict) and "kafka" in sink:
         return kafka_sink(f"The sink of '{query}'", sink)
     if hasattr(sink, "open") and hasattr(sink, "describe"):
@@ -50,6 +59,23 @@ def _make(query: str, sink: Any) -> Sink:
         "function of "
         "(arrow_table, epoch) or a sink of anabranch.sinks."
     )
+
+
+def folder_sink(what: str, path: Any, format: Any, retain: str | None) -> Sink:
+    """A result folder, on this machine or in a bucket."""
+    if isinstance(path, str) and is_object(path):
+        if retain is not None:
+            raise SettingsError(
+                f"{what}: retain= is for folders of this machine; '{path}' is in a bucket. Leave it out, "
+                "and give the bucket a lifecycle rule that deletes old objects."
+            )
+        # The library is an extra, which folders of this machine do without
+        from anabranch.sinks.objects import ObjectSink
+
+        return ObjectSink(path, format)
+    path = local_path(path) if isinstance(path, str) else path
+    require_folder(what, path)
+    return FileSink(Path(path).absolute(), format, retain)
 
 
 def _refuse_shared(sinks: Mapping[str, Sink]) -> None:

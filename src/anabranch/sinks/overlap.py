@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 from anabranch.errors import SettingsError
 from anabranch.sinks.base import Sink
 from anabranch.sinks.dead_letter import KINDS
 from anabranch.sinks.files import FileSink
-from anabranch.sinks.reach import reaches
+from anabranch.sinks.reach import reaches, real_path
 from anabranch.sinks.staging import SUFFIX
 from anabranch.sources.base import Source
 from anabranch.sources.files import FileSource
 from anabranch.sources.paths import HIDDEN
 from anabranch.state.place import Place
+from anabranch.state.uris import is_object
 
 Shapes = list[tuple[str, ...]]
 """What the names below a folder will be, as patterns."""
@@ -38,6 +39,11 @@ def refuse_overlaps(
         if isinstance(sink, FileSink)
     }
     for query, sink in sinks.items():
+        if is_object(getattr(sink, "folder", "")):
+            bucketed: Any = sink
+            shape = (EPOCH, f"part-*.{SUFFIX[bucketed.format]}")
+            written[f"The sink of '{query}'"] = Path(bucketed.folder), [shape]
+            continue
         table = getattr(sink, "folder", None)
         if table is not None and not isinstance(sink, FileSink):
             below = len(getattr(sink, "partition_by", ()))
@@ -47,10 +53,10 @@ def refuse_overlaps(
         letters: Shapes = [(kind, stream, EPOCH, "*") for kind in KINDS for stream in sources]
         written["The dead-letter folder"] = (Path(dead_letter), letters)
     _refuse_nested({what: folder for what, (folder, _) in written.items()})
-    kept = checkpoint.folder
+    kept = Path(str(checkpoint)) if is_object(checkpoint) else checkpoint.folder
     if kept is not None:
         for what, (folder, _) in written.items():
-            if _real(folder).is_relative_to(_real(kept)):
+            if real_path(folder).is_relative_to(real_path(kept)):
                 raise SettingsError(
                     f"{what} is '{folder}', inside the checkpoint '{checkpoint}', which is cleared by its "
                     "own rules: choose a folder outside."
@@ -63,7 +69,7 @@ def refuse_overlaps(
 def _refuse_nested(folders: Mapping[str, Path]) -> None:
     """One reader of the outer folder would take what is in the inner one for its own."""
     for (what, folder), (other, outer) in permutations(folders.items(), 2):
-        inner, above = _real(folder), _real(outer)
+        inner, above = real_path(folder), real_path(outer)
         if inner == above:
             raise SettingsError(
                 f"{other} and {what[0].lower()}{what[1:]} have the same folder '{folder}': give each its own."
@@ -89,7 +95,3 @@ def _refuse_input(
                 f"{what} is '{folder}', which stream '{stream}' would read as input (its path is "
                 f"'{source.path}'): choose a folder outside, or one that begins with '_'."
             )
-
-
-def _real(path: Path | str) -> Path:
-    return Path(os.path.realpath(path))

@@ -15,16 +15,17 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from anabranch.sources.paths import ANY_FOLDERS, HIDDEN, fixed_part, is_pattern
+from anabranch.sources.paths import ANY_FOLDERS, HIDDEN, fixed_part, is_pattern, object_root
+from anabranch.state.uris import is_object
 
 STAR = "*"
 
 
 def reaches(path: str, folder: Path, names: Sequence[str]) -> bool:
     """Whether a stream of this path would read a file of such names below a folder."""
-    real = Path(os.path.realpath(folder))
+    real = real_path(folder)
     for entered, rest in _entered(path):
-        above = Path(os.path.realpath(entered))
+        above = real_path(entered)
         if real.is_relative_to(above):
             below = (*map(glob.escape, real.relative_to(above).parts), *names)
         elif above.is_relative_to(real):
@@ -39,8 +40,20 @@ def reaches(path: str, folder: Path, names: Sequence[str]) -> bool:
     return False
 
 
+def real_path(path: Path | str) -> Path:
+    """A path as it can be compared: that of a bucket has no links, and `Path` makes its slashes one."""
+    plain = str(path)
+    if is_object(plain.replace(":/", "://", 1)):
+        return Path(plain)
+    return Path(os.path.realpath(plain))
+
+
 def _entered(path: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each folder that a listing goes through, with what is left of the pattern there."""
+    if is_object(path):
+        root, pattern = object_root(path)
+        yield root, pattern.parts
+        return
     if not is_pattern(path):
         yield path, ()
         yield from ((folder, ()) for folder in _folders(path))

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import SourceError
-from anabranch.sources.paths import HIDDEN, fixed_part, is_pattern
+from anabranch.sources.paths import HIDDEN, fixed_part, is_pattern, object_root
+from anabranch.state.uris import bucket_of, is_object, split_uri
 
 CHOICES = ("off", "delete", "archive")
 
@@ -28,6 +29,9 @@ class Cleaning:
     def clean(self, stream: str, path: str, name: str) -> None:
         """Takes one file away; if that fails it stays, and the user is told."""
         try:
+            if is_object(path):
+                self._clean_object(path, name)
+                return
             if self.archive is None:
                 os.unlink(path)
                 return
@@ -42,6 +46,13 @@ class Cleaning:
                 f"{'deleted' if self.archive is None else 'archived'}: {error.strerror or error}.",
                 stacklevel=2,
             )
+
+    def _clean_object(self, path: str, name: str) -> None:
+        """An archive of objects is in the same bucket, for the store to copy them."""
+        bucket, key = bucket_of(path)
+        if self.archive is not None:
+            bucket.copy(key, f"{bucket_of(self.archive)[1]}/{name}")
+        bucket.delete([key])
 
 
 def read_cleaning(
@@ -62,6 +73,8 @@ def read_cleaning(
         return None
     if archive is None:
         return Cleaning(None)
+    if is_object(path):
+        return Cleaning(_object_archive(stream, path, str(archive)))
     folder = os.path.realpath(archive)
     root = os.path.realpath(fixed_part(path) if is_pattern(path) else path)
     if os.path.commonpath([folder, root]) == root:
@@ -72,3 +85,20 @@ def read_cleaning(
                 "files again. Choose a folder outside, or one that begins with '_'."
             )
     return Cleaning(folder)
+
+
+def _object_archive(stream: str, path: str, archive: str) -> str:
+    """The folder for objects that were read; SourceError if it is elsewhere, or would be read again."""
+    root = object_root(path)[0]
+    try:
+        inside = is_object(archive) and split_uri(archive)[:2] == split_uri(root)[:2]
+    except ValueError:
+        inside = False
+    below = archive.removeprefix(f"{root}/") if archive.startswith(f"{root}/") else None
+    hidden = below is not None and any(part.startswith(HIDDEN) for part in below.split("/"))
+    if not inside or archive.rstrip("/") == root or (below is not None and not hidden):
+        raise SourceError(
+            f"Stream '{stream}': the archive of '{path}' is '{archive}'; expected a folder of the same "
+            "bucket outside of what the stream reads, or one that begins with '_'."
+        )
+    return archive.rstrip("/")

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import EpochLimits, Offer, ReadContext
-from anabranch.sources.listing import ListedFile, measure, version_of
-from anabranch.sources.notices import Notices
+from anabranch.sources.listing import ListedFile
 from anabranch.sources.paths import missing
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.seen import Seen, Step
-from anabranch.sources.tree import FileEntry, Tree
+from anabranch.sources.tree import FileEntry
+from anabranch.sources.watching import watch
 
 if TYPE_CHECKING:
     from anabranch.sources.files import FileSource
@@ -52,7 +52,7 @@ class FileReader:
                 'moved? Mend the path, make the folder, or use trigger="continuous" to wait for it.'
             )
         self._frozen = context.available_now
-        self._tree = Tree(source.path, None if self._frozen else Notices())
+        self._tree = watch(source.path, self._frozen, source.order == "name")
         try:
             # Another folder, or none, is told right away
             self._look()
@@ -82,7 +82,7 @@ class FileReader:
         self._seen.lose(look.gone)
         self._seen.find({name for entry in look.new for name in entry.names})
         self._drop({self._waiting[name].name for name in look.gone & self._waiting.keys()})
-        files, self._absent = measure(
+        files, self._absent = self._tree.measure(
             entries, lambda name: name in self._seen.names or name in self._waiting
         )
         for file in files:
@@ -124,11 +124,8 @@ class FileReader:
         name, size, modified = self._offset["last"]
         for entry in entries:
             if name in entry.names:
-                try:
-                    as_now = version_of(os.stat(entry.path))[:2]
-                except OSError:
-                    continue
-                if as_now == (size, modified):
+                files, _ = self._tree.measure([entry], lambda _: False)
+                if any(file.version[:2] == (size, modified) for file in files):
                     return
         raise StateError(
             f"Stream '{self._source.stream}' was read from '{before}' and now is to be read from "

@@ -12,19 +12,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
-import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
 from anabranch.sources.cleaning import Cleaning
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.form import USUAL, FileForm, check_form
-from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema, read_file
-from anabranch.sources.listing import ListedFile, list_files
-from anabranch.sources.opening import PACKED_ENDINGS, open_bytes
+from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema
+from anabranch.sources.listing import ListedFile
+from anabranch.sources.near import as_file, footer_of
+from anabranch.sources.opening import PACKED_ENDINGS
 from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
+from anabranch.sources.watching import list_files
+from anabranch.state.uris import is_object, local_path, split_uri
 
 MIN_PIECE_ROWS = 65_536
 """Parquet files are cut at row groups, but not into smaller pieces than this."""
@@ -65,10 +67,8 @@ class FileSource:
             if file.size > MAX_SAMPLED_BYTES and self.format != "parquet":
                 return None
             groups = (0,) if self.format == "parquet" else None
-            sampled = read_file(
-                self.stream, file.path, self.format, self.schema, list(self.schema), groups, False,
-                form=self.form,
-            ).rows  # fmt: skip
+            first_rows = replace(self._whole(file, 0), row_groups=groups, version=None, etag=None)
+            sampled = first_rows.read(list(self.schema), False).rows
             if sampled is None or sampled.height == 0:
                 continue  # what is wrong with it is said when it is read
             read += file.size if groups is None else min(file.size, _size_of(file, sampled.height))
@@ -88,6 +88,11 @@ class FileSource:
     def describe(self) -> str:
         return f"{self.format} files of {self.path}{', in lanes' if self.lanes else ''}"
 
+    @property
+    def has_folders(self) -> bool:
+        """Whether its path can have a folder for each part of the stream."""
+        return not is_pattern(self.path) if is_object(self.path) else os.path.isdir(self.path)
+
     def place(self, file: ListedFile) -> tuple[int, str]:
         """What files that wait are taken by, the least first."""
         return (0 if self.order == "name" else file.modified), file.name
@@ -104,16 +109,11 @@ class FileSource:
 
     def cut(self, file: ListedFile, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
         """A file as pieces for several tasks, and its rows as far as they are known."""
-        lane = self.lane_of(file) if self.lanes else None
-        whole = FilePiece(
-            self.stream, file.path, self.format, self.schema, ordinal, max(file.size, 1), lane=lane,
-            version=file.version if file.regular else None, form=self.form,
-        )  # fmt: skip
-        if self.format != "parquet" or not file.regular:
+        whole = self._whole(file, ordinal)
+        if self.format != "parquet" or not file.regular or whole.is_small_object:
             return [whole], 0
         try:
-            with open_bytes(file.path) as source:
-                metadata = pq.read_metadata(source)
+            metadata = footer_of(file)
         except FAULTS:
             return [whole], 0  # the task that reads it will say what is wrong
         groups = metadata.num_row_groups
@@ -121,14 +121,24 @@ class FileSource:
         wanted = max(1, min(pieces, groups, sum(rows) // MIN_PIECE_ROWS))
         cuts = [groups * number // wanted for number in range(wanted + 1)]
         return [
-            FilePiece(
-                self.stream, file.path, self.format, self.schema, ordinal,
-                max(1, file.size * sum(rows[start:end]) // max(1, sum(rows))),
-                tuple(range(start, end)), sum(rows[:start]), wanted > 1, lane, version=file.version,
-                form=self.form,
+            replace(
+                whole,
+                size=max(1, file.size * sum(rows[start:end]) // max(1, sum(rows))),
+                row_groups=tuple(range(start, end)),
+                first_row=sum(rows[:start]),
+                partial=wanted > 1,
             )
             for start, end in itertools.pairwise(cuts)
-        ], sum(rows)  # fmt: skip
+        ], sum(rows)
+
+    def _whole(self, file: ListedFile, ordinal: int) -> FilePiece:
+        """A file as one piece."""
+        return FilePiece(
+            self.stream, file.path, self.format, self.schema, ordinal, max(file.size, 1),
+            lane=self.lane_of(file) if self.lanes else None,
+            version=file.version if file.regular else None, form=self.form,
+            total=file.size if is_object(file.path) else 0, etag=file.etag,
+        )  # fmt: skip
 
 
 def file_source(
@@ -156,7 +166,7 @@ def file_source(
             f"Stream '{stream}': the path is {path!r}; expected a folder, a file or a pattern. Was a "
             "variable not set?"
         )
-    path = os.path.abspath(path)
+    path = object_path(stream, path) if is_object(path) else os.path.abspath(local_path(path))
     try:
         path.encode()
     except UnicodeEncodeError as error:
@@ -219,7 +229,8 @@ def _schema_of(files: list[str], format: str, form: FileForm) -> pl.Schema:
     looked_at = 0
     for path in files:
         try:
-            present = infer_schema(path, format, form)
+            with as_file(path) as readable:
+                present = infer_schema(readable, format, form)
         except SourceError as error:
             first = first or error
             continue
@@ -240,8 +251,19 @@ def _schema_of(files: list[str], format: str, form: FileForm) -> pl.Schema:
     return schema
 
 
+def object_path(stream: str, path: str) -> str:
+    """The URI of objects as it is kept; SourceError if it says more than bucket and folder."""
+    try:
+        scheme, bucket, key = split_uri(path)
+    except ValueError as error:
+        raise SourceError(f"Stream '{stream}': the path is '{path}'; {error}.") from error
+    return f"{scheme}://{bucket}/{key}".rstrip("/")
+
+
 def _size_of(file: ListedFile, rows: int) -> int:
     """About how many bytes of a Parquet file hold so many of its rows."""
-    with open_bytes(file.path) as source:
-        total = max(1, int(pq.read_metadata(source).num_rows))
+    try:
+        total = max(1, int(footer_of(file).num_rows))
+    except FAULTS:
+        return file.size  # changed since it was read
     return max(1, file.size * rows // total)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from anabranch.errors import SourceError
 from anabranch.language.expression import Expression
@@ -24,7 +23,7 @@ def given_terms(node: Stream, source: Source, terms: Sequence[str | Expression])
             f"Stream '{node.name}': partitioned_by= takes a list of expressions, and the input "
             "must be a folder of files (path=) with a folder for each part, or a topic (kafka=)."
         )
-    if isinstance(source, FileSource) and not Path(source.path).is_dir():
+    if isinstance(source, FileSource) and not source.has_folders:
         raise SourceError(
             f"Stream '{node.name}' is said to come partitioned, so its path must be a folder with a "
             f"folder for each part; '{source.path}' is none."

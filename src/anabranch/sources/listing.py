@@ -11,7 +11,8 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from anabranch.sources.tree import FileEntry, Tree
+from anabranch.sources.tree import FileEntry
+from anabranch.state.uris import is_object
 
 Version = tuple[int, int, int]
 """The size of a file, the time of its contents and that of its last change."""
@@ -30,6 +31,8 @@ class ListedFile:
     """Whether it can be read like a file; reading what is none says what is wrong with it."""
     changed: int
     """When anything of it has changed, its name too: unlike the time of its contents, nobody can set it."""
+    etag: str | None = None
+    """What an object store tells this object from another one of its name by."""
 
     @property
     def name(self) -> str:
@@ -41,17 +44,13 @@ class ListedFile:
 
     def renewed(self) -> ListedFile:
         """The file as it is now; as it was, if it cannot be looked at: whoever reads it says why."""
+        if is_object(self.path):
+            return self  # whoever fetches it asks for this version
         try:
             entry = os.stat(self.path)
         except OSError:
             return self
         return _listed(self.path, self.names, entry)
-
-
-def list_files(path: str) -> list[ListedFile]:
-    """All files of a path by their names; raises SourceError where a folder cannot be looked into."""
-    files, _ = measure(Tree(path).look().new, lambda name: False)
-    return sorted(files, key=lambda file: file.name)
 
 
 def measure(

@@ -15,6 +15,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from anabranch.state.uris import is_object
+
 HIDDEN = ("_", ".")
 ANY_FOLDERS = "**"
 Fit = frozenset[int]
@@ -91,13 +93,31 @@ def root_of(path: str) -> tuple[str, Pattern]:
     return os.path.dirname(path), Pattern((os.path.basename(path),), exact=True)
 
 
+def object_root(uri: str) -> tuple[str, Pattern]:
+    """The same of a URI, by its letters alone.
+
+    >>> object_root("s3://bucket/day/*.csv")
+    ('s3://bucket/day', Pattern(parts=('*.csv',), exact=False))
+    """
+    if not glob.has_magic(uri):
+        return uri, Pattern()
+    scheme, _, rest = uri.partition("://")
+    parts = rest.split("/")
+    first = next(at for at, part in enumerate(parts) if glob.has_magic(part))
+    below = tuple(parts[first:])
+    below = (*below, "*") if below[-1] == ANY_FOLDERS else below
+    return f"{scheme}://{'/'.join(parts[:first])}", Pattern(below)
+
+
 def is_pattern(path: str) -> bool:
     """Whether a path stands for the names that fit it: nothing is called so itself."""
-    return glob.has_magic(path) and not os.path.lexists(path)
+    return glob.has_magic(path) and (is_object(path) or not os.path.lexists(path))
 
 
 def missing(path: str) -> str | None:
-    """What would have to exist for a path to stand for any file, and does not."""
+    """What would have to exist for a path to stand for any file, and does not; a bucket has no folders."""
+    if is_object(path):
+        return None
     needed = fixed_part(path) if is_pattern(path) else path
     return None if os.path.lexists(needed) else needed
 

@@ -15,6 +15,10 @@ from anabranch.sources.formats import read_file
 from anabranch.sources.listing import Version
 from anabranch.sources.paths import shown
 from anabranch.state.checksum import Damaged, check_file
+from anabranch.state.uris import is_object
+
+WHOLE = 4 << 20
+"""Objects up to this many bytes are fetched whole: a second request takes longer than they do."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,14 @@ class FilePiece:
     version: Version | None = None
     """What the file was when it was cut into pieces; another one in its place has other row groups."""
     form: FileForm = USUAL
+    total: int = 0
+    """Of an object in a bucket, its bytes."""
+    etag: str | None = None
+    """Of an object, what tells it from another one of its name."""
+
+    @property
+    def is_small_object(self) -> bool:
+        return is_object(self.path) and self.total <= WHOLE
 
     @property
     def weight(self) -> int:
@@ -44,19 +56,26 @@ class FilePiece:
 
     @property
     def label(self) -> str:
-        return f"file '{shown(self.path)}'"
+        return f"{'object' if is_object(self.path) else 'file'} '{shown(self.path)}'"
 
     @property
     def remedy(self) -> str:
-        return "Mend or remove the file and start again"
+        what = "object" if is_object(self.path) else "file"
+        return f"Mend or remove the {what} and start again"
 
     def read(self, columns: Sequence[str], salvage: bool) -> Reading:
         if self.checksum is not None:
             self._check(self.checksum)
-        reading = read_file(
-            self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage,
-            self.version, self.form,
-        )  # fmt: skip
+        if is_object(self.path):
+            # The library is an extra, which files of this machine do without
+            from anabranch.sources.objects.fetching import read_object
+
+            reading = read_object(self, columns, salvage)
+        else:
+            reading = read_file(
+                self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage,
+                self.version, self.form,
+            )  # fmt: skip
         reading.first_row = self.first_row
         if self.partial and self.row_groups:
             part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"

@@ -6,14 +6,13 @@ Both kinds hand over parts, values that know their place; here they are checked 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 from anabranch.errors import suggest
 from anabranch.settings import Settings, read_settings
 from anabranch.sinks.base import Sink
-from anabranch.sinks.files import FileSink
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
+from anabranch.sinks.make import folder_sink
 from anabranch.sinks.staging import SUFFIX
 from anabranch.sinks.tables.make import TABLES, table_sink
 from anabranch.spec.place import FilePlace, PartPlace
@@ -67,6 +66,7 @@ KAFKA_SINK: Kinds = {
 RUN: Kinds = {
     "name": (str,), "checkpoint": (str,), "trigger": (str, float), "at_end": (str,),
     "dead_letter": (str,), "changed": (str,), "backfill": (bool,), "sites": (int,), "cores": (int,),
+    "master": (str,),
 }  # fmt: skip
 SETTINGS = Settings.__struct_fields__
 
@@ -128,10 +128,8 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
     if kind:
         with path.placed():
             return table_sink("The sink", ending, place, values(given, kinds))
-    if "://" in place:
-        raise path.error(f"expected a folder of this machine, got '{place}'.")
     with path.placed():
-        return FileSink(Path(place).absolute(), ending, **values(given, kinds))
+        return folder_sink("The sink", place, ending, values(given, kinds).get("retain"))
 
 
 def topic_sink(place: FilePlace, query: str, parts: Mapping[str, PartPlace]) -> KafkaSink:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -62,14 +63,22 @@ class Spec:
     functions: tuple[FunctionDefinition, ...] = ()
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def session(self, in_process: bool = False, ui: bool = False) -> Session:
-        """A session with the streams and queries of the file, on Spark or in this process."""
-        sites = self.run.get("sites")
+    def session(
+        self, in_process: bool = False, ui: bool = False, conf: Mapping[str, str] | None = None
+    ) -> Session:
+        """A session with the streams and queries of the file, on Spark or in this process.
+
+        Spark is that of `spark-submit` if it has started this process, or of the `master` of the file; else
+        one of its own. `conf` is more for it.
+        """
+        sites, master = self.run.get("sites"), self.run.get("master")
         if in_process:
             session = Session.in_process(2 if sites is None else sites, self.settings)
+        elif master is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+            session = Session.cluster(master, sites, self.settings, ui, conf)
         else:
             cores = {"cores": self.run["cores"]} if "cores" in self.run else {}
-            session = Session.local(**cores, sites=sites, settings=self.settings, ui=ui)
+            session = Session.local(**cores, sites=sites, settings=self.settings, ui=ui, conf=conf)
         for function in self.functions:
             function.define(session)
         for name, options in self.streams.items():
@@ -108,7 +117,9 @@ class Spec:
     def start(self, session: Session) -> Run:
         """Starts the queries of the file."""
         self.check_sinks()
-        options = {key: self.run[key] for key in self.run if key not in ("sites", "cores")}
+        options = {
+            key: self.run[key] for key in self.run if key not in ("sites", "cores", "master")
+        }
         with self.placing():
             return session.start(sinks=self.sinks, **options)
 

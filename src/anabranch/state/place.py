@@ -18,10 +18,10 @@ from pathlib import Path
 
 from anabranch.errors import StateError
 from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.uris import is_object
 
 FOLDERS = ("manifests", "sources", "state", "results", "events")
 """Where `writing` is asked to put files."""
-S3_SCHEME = "s3://"
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -131,9 +131,14 @@ class Place:
 
     def names(self, folder: str, suffix: str) -> list[str]:
         """The files below a folder, as names from the root, sorted."""
-        found = (self.root / folder).rglob(f"*{suffix}")
-        visible = (path for path in found if not path.name.startswith("."))
-        return sorted(str(path.relative_to(self.root)) for path in visible)
+        # The ledger is listed several times in an epoch: texts, not paths
+        inside = len(os.path.join(self.root, ""))
+        return sorted(
+            os.path.join(below, name)[inside:]
+            for below, _, files in os.walk(self.root / folder)
+            for name in files
+            if name.endswith(suffix) and not name.startswith(".")
+        )
 
     def unfinished(self) -> list[str]:
         """What is being written, or was when a process died."""
@@ -166,15 +171,15 @@ def place(root: str, private: bool = True) -> Place:
     if "://" not in root:
         return Place(Path(root).absolute(), private)
     # What is far builds on what is here, and needs libraries that a folder does without
-    if not root.startswith(S3_SCHEME):
+    if not is_object(root):
         from anabranch.state.arrow_place import arrow_place
 
         return arrow_place(root, private)
     try:
-        from anabranch.state.s3_place import s3_place
+        from anabranch.state.object_place import object_place
     except ImportError as error:
         raise StateError(
-            f"The checkpoint '{root}' needs a package that is not there ({error}): "
+            f"'{root}' needs a package that is not there ({error}): "
             "pip install 'anabranch[s3]', on the driver and on every executor."
         ) from error
-    return s3_place(root, private)
+    return object_place(root, private)

@@ -1,7 +1,7 @@
 """A place that is not a folder of this machine, behind a cache that is.
 
 What is here never changes once it is written, so a copy in the cache is always right. How files get there and
-back is the matter of each kind of store: `state/arrow_place.py`, `state/s3_place.py`.
+back is the matter of each kind of store: `state/arrow_place.py`, `state/object_place.py`.
 """
 
 from __future__ import annotations

@@ -168,15 +168,28 @@ class Better:
     expected: float
 
 
-def propose_shape(inputs: int, counted: Counted, now: JoinShape) -> Better | None:
-    """Another shape than the one there is, if it is clearly better and soon pays for the change."""
+def propose_shape(
+    inputs: int, counted: Counted, now: JoinShape, usual: JoinShape | None = None
+) -> Better | None:
+    """Another shape than the one there is, if it is clearly better and soon pays for the change.
+
+    It is the `usual` one if that is about as good: a site works on slots of one shape at a time.
+    """
     plans = Plans(inputs, counted)
     best = plans.best()
+    if usual is not None and plans.cost(usual) < WORTH * plans.cost(best):
+        best = usual
     before, after = plans.cost(now), plans.cost(best)
     gain = before - after
     if best == now or before < WORTH * after or gain * HORIZON < plans.change(now, best):
         return None
     return Better(best, after / before)
+
+
+def usual_shape(inputs: int, groups: Mapping[int, Counted]) -> JoinShape | None:
+    """The shape that is best by the figures of all groups together; None if there are none."""
+    whole = pooled(groups, dict.fromkeys(groups, 0)).get(0)
+    return None if whole is None else Plans(inputs, whole).best()
 
 
 def pooled(groups: Mapping[int, Counted], by: Mapping[int, int]) -> dict[int, Counted]:
