@@ -179,18 +179,18 @@ class Session(Registry):
         `sinks` gives each query a folder (Parquet), a dict of path and format, "console", "memory", a
         function of (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now"
         (take what is there, then end), "continuous", or the time between epochs, in seconds or as
-        "10 seconds". `at_end="close"`
-        treats the end of an available-now run as the end of the streams: all windows close. Without a
-        checkpoint folder the run cannot be continued later: its state is deleted when it ends.
+        "10 seconds". `at_end="close"` treats the end of an available-now run as the end of the streams: all
+        windows close. Without a checkpoint folder its state is deleted when it ends: it cannot be continued.
         A checkpoint of another query set is refused, or with `changed="keep-same"` gone on with: queries that
         are the same, whatever they are called now, keep their state; those that are gone lose it; new ones
         begin with the rows from now on, or with `backfill=True` with all that the sources still have.
-        `run.evolution` says what was done.
-        `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
+        `run.evolution` says what was done; `burdens` (`anabranch.testing.faults`) slows sites on purpose.
         """
         if burdens is not None and not callable(burdens):
-            expected = "a Schedule or another function of the epoch for burdens"
-            raise SettingsError(f"Expected {expected}, got {burdens!r}: Schedule([slow(0)]), say.")
+            raise SettingsError(
+                f"Expected a Schedule or another function of the epoch for burdens, got {burdens!r}: "
+                "Schedule([slow(0)]), for instance."
+            )
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
         made = sinks_of(sinks, self._queries)
         places = {query: sink.describe() for query, sink in made.items()}

@@ -49,6 +49,7 @@ LIKELY: dict[str, int] = {
     "shared-copy-forgotten": 20,
     "sink-publishes-twice": 3,
     "sub-aggregate-lost": 17,
+    "table-row-missing": 14,
     "two-owners": 16,
     "waiting-rows-late": 27,
     "waiting-rows-lost": 14,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+import shutil
 from pathlib import Path
 
+import duckdb
 import polars as pl
 import pytest
 
 from anabranch import Session, col
 from anabranch.errors import AnabranchError, LanguageError, SourceError, StateError
+from anabranch.operators.looked_up import LookedUp, read_table
 from anabranch.spec.file import read_spec
 from anabranch.state.place import place
 from anabranch.state.store import read_latest
@@ -142,6 +146,116 @@ def test_a_crash_around_a_change_gives_each_epoch_one_version(tmp_path: Path, st
     assert Path(manifest.tables["rates"].file).name in kept
 
 
+def changing(folder: Path, seed: int) -> tuple[dict[int, pl.DataFrame], dict[int, pl.DataFrame]]:
+    """The results of each epoch and the table that its manifest names, of a run with changes and crashes."""
+    chance, chosen = random.Random(seed), {}
+    write(folder / "rates", {"EUR": 0, "USD": 0})
+
+    def disturb(at: str, epoch: int) -> None:
+        if at == "after-commit":
+            record = read_latest(place(str(folder / "checkpoint"))).tables["rates"]
+            chosen[epoch] = read_table(place(str(folder / "checkpoint")), record)
+        if chance.random() < 0.2:
+            some = chance.sample(["EUR", "USD", "GBP"], 2)
+            write(folder / "rates", {name: chance.randrange(1000) for name in some})
+        if chance.random() < 0.05:
+            raise Crash
+
+    for _ in range(40):
+        session = made(MANY, path=folder / "rates")
+        session.query("q", SQL)
+        session.query("w", "SELECT time // 50 AS w, r.rate, COUNT(*) AS n FROM s JOIN rates r "
+                      "ON s.cur = r.cur GROUP BY time // 50, r.rate")  # fmt: skip
+        run = session.start(
+            sinks={"q": folder / "q", "w": folder / "w"}, checkpoint=folder / "checkpoint",
+            on_step=disturb, at_end="close",
+        )  # fmt: skip
+        try:
+            run.await_termination()
+            break
+        except AnabranchError:
+            continue
+    parts = {
+        epoch: list((folder / "q" / f"epoch={epoch:012d}").glob("*.parquet"))
+        for epoch in range(len(MANY))
+    }
+    found = {
+        epoch: pl.concat([pl.DataFrame(schema=PAIRS), *(pl.read_parquet(one) for one in files)])
+        for epoch, files in parts.items()
+    }
+    return found, {**chosen, -1: pl.read_parquet(folder / "w" / "**" / "*.parquet")}
+
+
+MANY = [
+    pl.DataFrame({"time": [10 * at, 10 * at + 1, 10 * at + 2], "cur": ["EUR", "USD", "GBP"]})
+    for at in range(12)
+]
+
+
+PAIRS = {"time": pl.Int64, "rate": pl.Int64}
+
+
+def judge(folder: Path, seed: int) -> None:
+    found, tables = changing(folder, seed)
+    grouped, expected = tables.pop(-1), []
+    assert len({table["rate"].to_list().__str__() for table in tables.values()}) > 1
+    for epoch, rows in found.items():
+        right = duckdb.sql(
+            "SELECT s.time, r.rate FROM frame s JOIN rates r ON s.cur = r.cur",
+            connection=_with(MANY[epoch], tables[epoch]),
+        ).pl()
+        expected.append(right)
+        assert sorted(rows.rows()) == sorted(right.rows()), f"seed {seed}, epoch {epoch}"
+    every = pl.concat(expected).group_by(pl.col("time") // 50, "rate").len()
+    assert sorted(grouped.select("w", "rate", "n").rows()) == sorted(every.rows())
+
+
+def _with(frame: pl.DataFrame, rates: pl.DataFrame) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.register("frame", frame.to_arrow())
+    connection.register("rates", rates.to_arrow())
+    return connection
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_epoch_is_that_of_the_table_its_manifest_names(tmp_path: Path, seed: int) -> None:
+    judge(tmp_path, seed)
+
+
+def test_a_version_that_is_kept_too_long_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first: dict[str, pl.DataFrame] = {}
+    right = LookedUp._content
+    monkeypatch.setattr(
+        LookedUp, "_content", lambda step, told: first.setdefault(str(step), right(step, told))
+    )
+    with pytest.raises(AssertionError, match="seed 0, epoch"):
+        judge(tmp_path, 0)
+
+
+def test_the_same_files_read_otherwise_are_another_version(tmp_path: Path) -> None:
+    """As is a Delta table that was made anew, though it begins with the same number."""
+    write(tmp_path / "rates", {"EUR": 1})
+    found = []
+    for kind in ("int64", "float64"):
+        session = made(path=tmp_path / "rates", schema={"cur": "string", "rate": kind})
+        session.query("q", SQL)
+        run = session.start(
+            sinks={"q": "memory"}, checkpoint=tmp_path / "checkpoint", changed="keep-same", backfill=True,
+        )  # fmt: skip
+        run.await_termination()
+        found.append(run.results("q"))
+    assert found[1].schema["rate"] == pl.Float64
+    assert found[1].rows() == [(1, 1.0), (12, 1.0), (21, 1.0)]
+    versions = set()
+    for _ in range(2):
+        RATES.drop_nulls().write_delta(tmp_path / "delta")
+        versions.add(made(delta=tmp_path / "delta")._tables["rates"].version())
+        shutil.rmtree(tmp_path / "delta")
+    assert len(versions) == 2
+
+
 def test_a_table_that_is_the_same_after_a_restart_is_not_read_again(tmp_path: Path) -> None:
     write(tmp_path / "rates", {"EUR": 1})
     names = []
@@ -173,7 +287,7 @@ def test_a_damaged_table_in_the_checkpoint_is_told(tmp_path: Path) -> None:
         run.await_termination()
 
 
-def test_tables_of_sql_files_and_of_delta(tmp_path: Path) -> None:
+def test_tables_of_specifications_and_of_delta(tmp_path: Path) -> None:
     write(tmp_path / "rates", {"EUR": 4})
     pl.concat(FRAMES).write_parquet(tmp_path / "s.parquet")
     file = tmp_path / "run.sql"
@@ -186,6 +300,19 @@ def test_tables_of_sql_files_and_of_delta(tmp_path: Path) -> None:
     run = session.start(sinks={"q": "memory"})
     run.await_termination()
     assert sorted(run.results("q").rows()) == [(1, 4), (12, 4), (21, 4)]
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        f"streams:\n  s: {{path: {tmp_path}/s.parquet, ordered: time}}\n"
+        f"tables:\n  rates: {{path: {tmp_path}/rates, schema: {{cur: string, rate: int64}}}}\n"
+        f"queries:\n  q: {SQL}\nsinks:\n  q: console\n"
+    )
+    session = read_spec(file).session(in_process=True)
+    run = session.start(sinks={"q": "memory"})
+    run.await_termination()
+    assert sorted(run.results("q").rows()) == [(1, 4), (12, 4), (21, 4)]
+    file.write_text(file.read_text().replace("path: " + str(tmp_path / "rates") + ",", ""))
+    with pytest.raises(AnabranchError, match="where do the rows come from"):
+        read_spec(file)
     RATES.drop_nulls().write_delta(tmp_path / "delta")
     other = made(delta=tmp_path / "delta")
     other.query("q", SQL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ import pyarrow as pa
 from anabranch.errors import SourceError
 from anabranch.language.kinds import is_supported
 from anabranch.sources.files import FileSource
-from anabranch.sources.formats import polars_schema, read_file
-from anabranch.sources.listing import list_files
+from anabranch.sources.formats import polars_schema
 from anabranch.sources.make import make_files
 from anabranch.sources.tables.needs import needed
+from anabranch.sources.watching import list_files
 
 ATTEMPTS = 5
 """How often a table is read that changes meanwhile."""
@@ -43,9 +43,15 @@ class LookupTable:
         """All rows and the version that they are of."""
         before = self.version()
         for _ in range(ATTEMPTS):
-            rows = self.rows()
+            fault: SourceError | None = None
+            try:
+                rows = self.rows()
+            except SourceError as error:
+                fault = error
             after = self.version()
             if after == before:
+                if fault is not None:
+                    raise fault
                 return after, rows
             before = after
         raise SourceError(
@@ -82,20 +88,25 @@ def lookup_table(
 
 
 def _of_files(name: str, files: FileSource) -> LookupTable:
+    # Read otherwise, the same files are other rows
+    read_as = repr((files.path, files.format, files.schema, files.form))
+
     def version() -> str:
-        found = [(file.name, *file.version) for file in list_files(files.path)]
-        return hashlib.blake2b(repr(found).encode(errors="replace"), digest_size=16).hexdigest()
+        listed = [(file.name, file.version, file.etag) for file in list_files(files.path)]
+        return _hashed(f"{read_as} {listed}".encode(errors="replace"))
 
     def rows() -> pl.DataFrame:
         listed = list_files(files.path)
         if not listed:
-            raise SourceError(f"Table '{name}': there is no file in '{files.path}' any more.")
+            raise SourceError(
+                f"Table '{name}': expected a file in '{files.path}', found none any more. Put one there and "
+                "start again; one without rows is a table without rows."
+            )
         parts = [pl.DataFrame(schema=files.schema)]
         for file in listed:
-            reading = read_file(
-                name, file.path, files.format, files.schema, list(files.schema), None, False,
-                form=files.form,
-            )  # fmt: skip
+            # A file that has changed since is another version, which `read` notices
+            piece = replace(files.cut(file, 0, 1)[0][0], version=None)
+            reading = piece.read(files.schema.names(), False)
             for bad in reading.bad:
                 raise SourceError(
                     f"{bad.reason.rstrip('.')}. Mend the table '{name}' and start again."
@@ -119,14 +130,25 @@ def _of_delta(name: str, folder: str) -> LookupTable:
                 f"Table '{name}': there is no Delta table in '{folder}' that can be read: {error}."
             ) from error
 
+    def version() -> str:
+        # A table that was made anew in its place begins with version 0, too
+        found = table()
+        return f"{found.version()} of {found.metadata().id}"
+
     def rows() -> pl.DataFrame:
         found = pl.from_arrow(pa.table(table().to_pyarrow_table()))
         assert isinstance(found, pl.DataFrame)
-        return found.select(pl.col(own).cast(kind) for own, kind in schema.items())
+        for column, kind in schema.items():
+            if found.schema.get(column) != kind:
+                raise SourceError(
+                    f"Table '{name}': column '{column}' of {described} was {kind} when the session began and "
+                    f"is {found.schema.get(column, 'not there')} now. Start with a new session."
+                )
+        return found.select(schema.names())
 
     schema = pl.Schema(polars_schema(pa.schema(table().schema().to_arrow())))
     described = f"the Delta table '{folder}'"
-    return LookupTable(name, described, schema, lambda: str(table().version()), rows)
+    return LookupTable(name, described, schema, version, rows)
 
 
 def _of_rows(name: str, given: Any) -> LookupTable:
@@ -143,8 +165,11 @@ def _of_rows(name: str, given: Any) -> LookupTable:
             f"Table '{name}': expected a DataFrame of Polars or Spark, or an Arrow table, got "
             f"{type(given).__name__}."
         )
-    hashed = hashlib.blake2b(repr(rows.schema).encode(), digest_size=16)
-    for column in rows.get_columns():
-        hashed.update(repr(column.to_list()).encode(errors="replace"))
-    version = hashed.hexdigest()
+    contents = pa.BufferOutputStream()
+    rows.rechunk().write_ipc(contents, compat_level=pl.CompatLevel.oldest())
+    version = _hashed(contents.getvalue())
     return LookupTable(name, "rows that were given", rows.schema, lambda: version, lambda: rows)
+
+
+def _hashed(contents: bytes | pa.Buffer) -> str:
+    return hashlib.blake2b(contents, digest_size=16).hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 from anabranch.errors import suggest
 from anabranch.language.expression import TYPES, type_named
 from anabranch.language.kinds import suggest_type
-from anabranch.spec.options import FILES, ORIGINS, origin_of, stream_kinds, stream_options, values
+from anabranch.spec.options import ORIGINS, TABLE, origin_of, stream_kinds, stream_options, values
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 
 SQL_TYPES = {
@@ -71,8 +71,7 @@ def read_table(words: Statement, place: Spot) -> dict[str, Any]:
     """What follows CREATE TABLE and its name, as options of `Session.table`."""
     found: dict[str, Any] = {"schema": _columns(words)} if words.next_is("(") else {}
     words.need("WITH", "WITH (path = 'folder') or WITH (delta = 'folder')")
-    left_out = ("schema", "file_order", "lanes", "clean_source", "archive")
-    kinds = {"delta": (str,), **{key: kind for key, kind in FILES.items() if key not in left_out}}
+    kinds = {key: kind for key, kind in TABLE.items() if key != "schema"}
     given = words.options(list(kinds), {"schema": CLAUSES["schema"].replace("stream", "table")})
     words.end()
     if "path" not in given and "delta" not in given:

@@ -34,6 +34,7 @@ from anabranch.testing.aggregates import USER_SQL
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.course import PATIENCE, Crash
 from anabranch.testing.disturbances import BY_MAP, Meddling, move, pause, pin, rebalance, resume
+from anabranch.testing.lookups import restless
 from anabranch.testing.oracle import Oracle
 from anabranch.testing.phases import Evolving, Phase, draw_evolution
 from anabranch.testing.sources import EpochSource
@@ -125,6 +126,7 @@ class _Course:
             )  # fmt: skip
         for name, rows in self.case.tables.items():
             session.table(name, rows)
+            session._tables[name] = restless(session._tables[name])
         for name, query in phase.queries.items():
             session.query(name, query)
         return session

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,11 +14,14 @@ from anabranch.language.builder import Query
 from anabranch.language.expression import col
 from anabranch.language.lookup import KINDS, Table
 from anabranch.language.window_key import tumble
+from anabranch.sources.lookup_table import LookupTable
 from anabranch.testing.chooser import Chooser, Clock
 
 NAME = "known"
 """The table that streams are joined with."""
 SIZES = [5, 20]
+STEADY = 5
+"""How often a restless table is asked for its version until it has another one."""
 
 
 def draw_lookup(
@@ -42,3 +47,9 @@ def draw_lookup(
     if chooser.flag():
         return table, met.select("time", key, *shown)
     return table, met.group_by(window, *shown).agg(count().alias("many"))
+
+
+def restless(table: LookupTable) -> LookupTable:
+    """A table that has another version every few epochs, and the same rows in all of them."""
+    asked = itertools.count()
+    return replace(table, version=lambda: f"{table.version()} {next(asked) // STEADY}")

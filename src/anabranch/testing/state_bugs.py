@@ -11,6 +11,7 @@ import polars as pl
 from anabranch.engine import remembering
 from anabranch.operators import owed
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.looked_up import LookedUp
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import NUMBER, TimelineRows
 from anabranch.operators.tree import TreeJoin
@@ -106,6 +107,10 @@ def _merged_to_one(right: Any) -> Any:
     return property(hasty)
 
 
+def _last_row_missing(right: Wrong) -> Wrong:
+    return lambda *arguments: right(*arguments).slice(0, right(*arguments).height - 1)
+
+
 def _nothing_masked(right: Wrong) -> Wrong:
     def careless(*arguments: Any) -> Any:
         written, _ = right(*arguments)
@@ -149,6 +154,8 @@ STATE_BUGS = (
         ((TreeJoin, "all_rows"),), nothing(())),
     Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
         ((remembering, "reshape"),), _nothing_masked),
+    Bug("table-row-missing", "rows are joined with a table that lacks its last row",
+        ((LookedUp, "_content"),), _last_row_missing),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip
