@@ -184,8 +184,7 @@ class Session(Registry):
         A checkpoint of another query set is refused, or with `changed="keep-same"` gone on with: queries that
         are the same, whatever they are called now, keep their state; those that are gone lose it; new ones
         begin with the rows from now on, or with `backfill=True` with all that the sources still have.
-        `run.evolution` says what was done.
-        `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
+        `run.evolution` says what was done; `burdens` (`anabranch.testing.faults`) slows sites on purpose.
         """
         require_burdens(burdens)
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
@@ -223,6 +222,7 @@ class Session(Registry):
             partitioning=ready.choice.texts if ready.choice else None,
             queries=ready.queries,
             evolution=ready.evolution,
+            tables={name: self._tables[name] for name in plan.tables},
             temporary=checkpoint is None,
             faults=Faults(on_step or (lambda step, epoch: None), burdens),
         )

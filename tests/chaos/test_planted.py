@@ -50,6 +50,7 @@ LIKELY: dict[str, int] = {
     "shared-copy-forgotten": 20,
     "sink-publishes-twice": 3,
     "sub-aggregate-lost": 17,
+    "table-row-missing": 14,
     "track-ended-early": 12,
     "two-owners": 16,
     "waiting-rows-late": 27,

@@ -13,6 +13,7 @@ from anabranch.control import shapes
 from anabranch.engine import remembering
 from anabranch.operators import owed, tracks
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.looked_up import LookedUp
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import NUMBER, TimelineRows
 from anabranch.operators.tree import TreeJoin
@@ -109,6 +110,10 @@ def _merged_to_one(right: Any) -> Any:
     return property(hasty)
 
 
+def _last_row_missing(right: Wrong) -> Wrong:
+    return lambda *arguments: right(*arguments).slice(0, right(*arguments).height - 1)
+
+
 def _nothing_masked(right: Wrong) -> Wrong:
     def careless(*arguments: Any) -> Any:
         written, _ = right(*arguments)
@@ -171,6 +176,8 @@ STATE_BUGS = (
         ((tracks, "given_by_old"),), _all_given),
     Bug("track-ended-early", "a track ends an epoch before the rows from before its cut are gone",
         ((shapes, "remaining_slots"),), _newest_overlooked),
+    Bug("table-row-missing", "rows are joined with a table that lacks its last row",
+        ((LookedUp, "_content"),), _last_row_missing),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip
