@@ -164,37 +164,80 @@ def test_looking_back_by_mouse_and_by_keyboard(browser: Browser, page: Page) -> 
     assert browser.errors == []
 
 
+def fill_in(browser: Browser, command: str, **values: int | str) -> None:
+    """Fills in the form of commands, and tries it on paper."""
+    browser.wait("document.querySelector('#control select') !== null")
+    browser.script(
+        "(() => { const which = document.querySelector('#control select[name=command]');"
+        f" which.value = {json.dumps(command)}; which.dispatchEvent(new Event('change'));"
+        + "".join(
+            f" document.querySelector('#control input[name={name}]').value = {json.dumps(value)};"
+            for name, value in values.items()
+        )
+        + " return true; })()"
+    )
+    browser.click("#try")
+
+
 def test_steering_by_the_page(browser: Browser, page: Page, run: Run) -> None:
     visit(browser, page)
     start = run.partition_map("flows@1").starts[2]
 
-    def fill_in(command: str, **values: int) -> None:
-        browser.wait("document.querySelector('#control select') !== null")
-        browser.script(
-            "(() => { const which = document.querySelector('#control select[name=command]');"
-            f" which.value = {json.dumps(command)}; which.dispatchEvent(new Event('change'));"
-            + "".join(
-                f" document.querySelector('#control input[name={name}]').value = {value};"
-                for name, value in values.items()
-            )
-            + " return true; })()"
-        )
-        browser.click("#try")
-
-    fill_in("pin", partition=start, site=2)
+    fill_in(browser, "pin", partition=start, site=2)
     browser.wait("document.querySelector('#do') !== null", "what is expected")
     assert f"Partition {start} of" in browser.text("#answer")
     browser.click("#do")
     browser.wait("/Done|refused/.test(document.querySelector('#answer').textContent)")
     assert "refused" in browser.text("#answer") or run.pins == {"flows@1": {start: 2}}
-    fill_in("set_sites", sites=2)
+    fill_in(browser, "set_sites", sites=2)
     browser.wait("document.querySelector('#cancel') !== null")
     browser.click("#cancel")
     browser.wait("document.querySelector('#answer').textContent.includes('Nothing was done')")
     assert run.sites == 3
-    fill_in("move", partition=start + 1, site=0)
+    fill_in(browser, "move", partition=start + 1, site=0)
     browser.wait("document.querySelector('#answer').textContent.includes('cannot be done')")
     assert [error for error in browser.errors if "409" not in error] == []
+
+
+def test_another_shape_of_a_join_is_asked_for_and_seen(browser: Browser, axe: str) -> None:
+    settings = {
+        "max_rows_per_epoch": 600, "plans": "fixed", "policy": "none", "partitions_per_site": 4,
+    }  # fmt: skip
+    session = Session.in_process(sites=2, settings=settings)
+    for name in "abc":
+        session.stream(
+            name, generator="packets", rows=50_000_000, ordered="time", rows_per_second=200
+        )
+    near = "b.time - a.time BETWEEN -1 AND 1 AND c.time - a.time BETWEEN -1 AND 1"
+    session.query(
+        "pairs",
+        "SELECT a.time, a.srcIP FROM a, b, c WHERE a.srcIP = b.srcIP AND a.srcIP = c.srcIP "
+        f"AND {near} AND b.len < c.len",
+    )
+    run = session.start(sinks={"pairs": "memory"}, trigger=0.5)
+    page = page_of_run(run, control=True)
+    subquery = next(name for name, one in run.plan.subqueries.items() if one.shaped)
+    try:
+        visit(browser, page)
+        browser.wait("document.querySelectorAll('#shapes .shape svg circle').length > 0")
+        assert "(0,1,2) on 8 partitions" in browser.text("#shapes")
+        fill_in(browser, "replan", shape="((0,1),(2,3))")
+        browser.wait("document.querySelector('#answer').textContent.includes('cannot be done')")
+        fill_in(browser, "replan", shape="((0,1),2)")
+        browser.wait("document.querySelector('#do') !== null", "what is expected")
+        told = browser.text("#answer")
+        assert f"'{subquery}' works as ((0,1),2) on all partitions, so far as (0,1,2)" in told
+        assert "also keeps what a and b give with each other" in told
+        browser.click("#do")
+        show(browser, "plan", "#shapes .shape")
+        browser.wait("document.querySelector('#shapes').textContent.includes('((0,1),2) on 8')")
+        show(browser, "decisions", "#decisions .link")
+        assert f"run {subquery} as ((0,1),2)" in browser.text("#decisions")
+        assert findings(browser, axe) == []
+        assert [error for error in browser.errors if "409" not in error] == []
+    finally:
+        page.close()
+        run.stop()
 
 
 def test_a_phone_a_server_that_goes_and_a_run_that_ends(browser: Browser, axe: str) -> None:
@@ -219,18 +262,48 @@ def test_a_phone_a_server_that_goes_and_a_run_that_ends(browser: Browser, axe: s
     browser.wait("!document.querySelector('#notice').hidden")
 
 
+HEAT = "document.querySelector('#heat canvas').toDataURL()"
+DRAWN = """
+(() => {
+  window.frames_ = []; window.added_ = 0;
+  new MutationObserver((seen) => seen.forEach((one) => { window.added_ += one.addedNodes.length; }))
+    .observe(document.querySelector('main'), { childList: true, subtree: true });
+  const stats = window.anabranchStats;
+  let last = stats.last;
+  const set = (to) => { last = to; window.frames_.push(to); };
+  Object.defineProperty(stats, 'last', { get: () => last, set });
+  return true;
+})()
+"""
+"""Notes from now on what each frame takes, and how many nodes come into the page."""
+
+
 def test_256_sites_8192_partitions_and_10000_decisions(browser: Browser) -> None:
-    story, large = large_story(epochs=30, decisions=10_000), LargeRun()
+    first, epochs = 320, 6
+    story, large = large_story(epochs=first, decisions=10_000), LargeRun()
     page = Page(story, lambda query: None, live=True)
     try:
-        visit(browser, page)
+        # Every view is in sight, and more epochs than the map of slots and time has room for
+        visit(browser, page, 620, 6_000)
         browser.wait("document.querySelectorAll('#strips canvas').length === 1")
-        browser.script("window.scrollTo(0, 0)")
-        for number in range(30, 36):
+        browser.wait("document.querySelectorAll('#decisions .link').length > 20")
+        browser.script(DRAWN)
+        for number in range(first, first + epochs):
             story.add(large.epoch(number))
             browser.wait(
                 f"document.querySelector('#moment').textContent.startsWith('epoch {number} ')"
             )
+        browser.wait(f"document.querySelector('#heat small').textContent.includes('to {number} ')")
+        frames = sorted(browser.script("window.frames_"))
+        assert frames[len(frames) // 2] < 50, frames
+        # Only what changed is drawn anew: rows of streams and results, say, but no tick, line or decision
+        assert browser.script("window.added_") < 60 * epochs
+        kept = browser.script(HEAT)
+        browser.click("#heat-modes button:nth-child(2)")
+        browser.click("#heat-modes button:nth-child(1)")
+        assert browser.script(HEAT) == kept, "the map that was kept is not what the epochs say"
+        browser.size(1300, 900)
+        browser.script("window.scrollTo(0, 0)")
         show(browser, "sites", "#sites canvas")
         show(browser, "decisions", "#decisions .link")
         shown = browser.script("document.querySelectorAll('#decisions li').length")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -24,6 +25,7 @@ from anabranch.language.shape import read_shape
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import FIXED_PLANS, PER_SITE, Settings
+from anabranch.state.manifest import Manifest
 
 RECENT = 0.3
 """The weight of the newest epoch in the seconds that a row takes."""
@@ -93,8 +95,9 @@ class PlanChoice:
                 self._open.remove(one)
 
     def decide(
-        self, observed: Observed, maps: Mapping[str, PartitionMap], staying: Collection[Subject]
-    ) -> list[Decision]:
+        self, observed: Observed, maps: Mapping[str, PartitionMap], staying: Collection[Subject],
+        manifest: Manifest,
+    ) -> list[Decision]:  # fmt: skip
         """What follows from the last sample, if there was one."""
         self._observe(observed)
         lines: list[Decision] = []
@@ -114,7 +117,7 @@ class PlanChoice:
                     ([s for s in some_starts if s not in free], False),
                 ):
                     ratio = sum(expected) / len(expected)
-                    lines += self._lines(observed.epoch, name, known, part, shape, ratio, accepted)
+                    lines += self._lines(manifest, name, known, part, shape, ratio, accepted)
         return lines
 
     def _better(
@@ -144,17 +147,27 @@ class PlanChoice:
         return found
 
     def _lines(
-        self, epoch: int, name: str, known: PartitionMap, starts: list[int], shape: str,
+        self, manifest: Manifest, name: str, known: PartitionMap, starts: list[int], shape: str,
         expected: float, accepted: bool,
     ) -> list[Decision]:  # fmt: skip
         cause = f"it should cost {expected:.2f} times as much"
         kept = self._shapes.kept(name, shape)
-        actions: list[Replan] = self._shapes.changes(name, known, starts, kept, cause)
+        actions: list[Replan] = self._shapes.changes(
+            name, known, starts, kept, cause, manifest.subqueries[name],
+            self._counted(name, known, starts),
+        )  # fmt: skip
         reason = cause if accepted else "its state is on its way, or put aside"
         lines = [
-            Decision(epoch, replace(one, expected=round(expected, 3)), accepted, reason)
+            Decision(manifest.epoch, replace(one, expected=round(expected, 3)), accepted, reason)
             for one in actions
         ]
         if accepted:
             self._open += [Measuring(name, line, self._pace.get(name, 0.0)) for line in lines]
         return lines
+
+    def _counted(self, name: str, known: PartitionMap, starts: list[int]) -> Counted | None:
+        """What was counted of these partitions, or of their sites."""
+        by_site = self._settings.plans == PER_SITE
+        groups = {known.site_at(start) if by_site else start for start in starts}
+        found = [self._known[name, group] for group in groups if (name, group) in self._known]
+        return functools.reduce(Counted.plus, found) if found else None

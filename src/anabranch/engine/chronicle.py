@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 import anabranch
+from anabranch.adapt.actions import Replan
 from anabranch.control.decisions import Decision, rounded
 from anabranch.control.governor import Governor
 from anabranch.control.observed import Observed, state_bytes
@@ -158,11 +159,13 @@ class Chronicle:
     def _decided(self, decisions: list[Decision], at: float, epoch: int) -> None:
         still: list[tuple[int, Decision]] = []
         for number, one in self._open:
-            if one.after is None and one.given_up is None:
+            measured = one.cost if isinstance(one.action, Replan) else one.after
+            if measured is None and one.given_up is None:
                 still.append((number, one))
                 continue
             effect = EffectMeasured(
-                at=at, epoch=epoch, number=number, imbalance=rounded(one.after), given_up=one.given_up
+                at=at, epoch=epoch, number=number, imbalance=rounded(one.after), given_up=one.given_up,
+                cost=rounded(one.cost),
             )  # fmt: skip
             self._events.tell(effect)
         self._open = deque(still, maxlen=MOST_OPEN)

@@ -131,6 +131,8 @@ class EffectMeasured(RunEvent, frozen=True, kw_only=True):
     """That of the decision."""
     imbalance: float | None
     given_up: str | None
+    cost: float | None = None
+    """For another shape of a join: the seconds a row takes since, against those before."""
 
 
 class SitesChanged(RunEvent, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 from anabranch.explain.words import operator_words, title_words
 from anabranch.plan.plan import Plan
+from anabranch.plan.subquery import Subquery
 
 
 def outline(plan: Plan, sinks: Mapping[str, str]) -> dict[str, Any]:
@@ -25,6 +26,7 @@ def outline(plan: Plan, sinks: Mapping[str, str]) -> dict[str, Any]:
                 "level": one.level,
                 "exchange": one.exchange,
                 "reads": list(dict.fromkeys(path.origin for path in one.paths)),
+                "shaped": _inputs(one) if one.shaped else [],
             }
             for one in plan.subqueries.values()
         ],
@@ -38,3 +40,11 @@ def outline(plan: Plan, sinks: Mapping[str, str]) -> dict[str, Any]:
             for one in plan.outputs
         ],
     }
+
+
+def _inputs(subquery: Subquery) -> list[str]:
+    """What comes to each input of a join that can have several shapes."""
+    return [
+        "+".join(dict.fromkeys(path.origin for path in subquery.paths if path.input == number))
+        for number in range(subquery.inputs)
+    ]

@@ -1,8 +1,10 @@
-"""Commands and options for those who look at a run from outside its terminal: `anabranch page`, `--page`."""
+"""Commands and options for those who look at a run: `page`, `top`, `report`; `--page`, `--metrics`."""
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from anabranch.errors import SettingsError, StateError
-from anabranch.observe.commands import ShowTraceback, complain
+from anabranch.observe.commands import AsJson, ShowTraceback, complain
 from anabranch.observe.hosts import EVERYWHERE
 
 if TYPE_CHECKING:
@@ -61,11 +63,15 @@ Checkpoint = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="Its folde
 
 def opening() -> Any:
     """The module that opens pages; raises SettingsError if what it needs is not installed."""
+    return _module("page", "The page", "anabranch.observe.page.opening")
+
+
+def _module(extra: str, what: str, name: str) -> Any:
     try:
-        return importlib.import_module("anabranch.observe.page.opening")
+        return importlib.import_module(name)
     except ImportError as error:
         raise SettingsError(
-            f"The page needs a package that is not there ({error.name}): pip install 'anabranch[page]'."
+            f"{what} needs a package that is not there ({error.name}): pip install 'anabranch[{extra}]'."
         ) from error
 
 
@@ -162,6 +168,33 @@ def page(
             time.sleep(3600)
     except KeyboardInterrupt:
         opened.close()
+
+
+def top(
+    checkpoint: Checkpoint,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, as text.")] = False,
+    as_json: AsJson = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Show a run of another process, or one that has ended, in the terminal, until q."""
+    from anabranch.observe.story import story_of
+    from anabranch.observe.top.plain import as_text, described
+
+    story, history = story_of(checkpoint)
+    if story.started is None:
+        complain(f"The checkpoint '{checkpoint}' has no history yet.", "yellow")
+    if as_json:
+        print(json.dumps(described(story), indent=2))
+    elif once or not _on_terminal():
+        print(as_text(story))
+    else:
+        _module("top", "The command", "anabranch.observe.top.app").Top(story, history.look).run()
+
+
+def _on_terminal() -> bool:
+    """Whether keys can be read and a screen be drawn; textual draws it on standard error."""
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    return all(one.isatty() for one in streams) and os.environ.get("TERM", "") != "dumb"
 
 
 def report(

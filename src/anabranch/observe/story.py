@@ -73,7 +73,9 @@ class Story:
                 case EffectMeasured():
                     known = self._by_number.get(event.number)
                     if known is not None:
-                        known |= {"after": event.imbalance, "givenUp": event.given_up}
+                        known |= {
+                            "after": event.imbalance, "givenUp": event.given_up, "cost": event.cost,
+                        }  # fmt: skip
                         known["version"] = self.version
                 case SitesChanged():
                     self.sites, self.gone = event.sites, event.gone
@@ -116,7 +118,7 @@ class Story:
             "partition": event.partition, "source": event.source, "target": event.target,
             "bytes": event.bytes, "cause": event.cause, "accepted": event.accepted,
             "reason": event.reason, "origin": event.origin, "before": event.imbalance, "after": None,
-            "givenUp": None, "version": self.version,
+            "givenUp": None, "cost": None, "version": self.version,
         }  # fmt: skip
         self.decisions.append(plain)
         self._by_number[event.number] = plain

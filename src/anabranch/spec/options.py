@@ -58,6 +58,12 @@ ORIGINS: Mapping[str, Kinds] = {
     "path": FILES,
 }  # fmt: skip
 """Where a stream may come from, and the options that go with it."""
+OF_STREAMS = ("file_order", "lanes", "clean_source", "archive")
+TABLE: Kinds = {
+    "delta": (str,),
+    **{key: kind for key, kind in FILES.items() if key not in OF_STREAMS},
+}
+"""What a table that streams are joined with may be told."""
 SINK = (
     "path", "format", "gather",
     *sorted({name for kind in TABLES.values() for name in kind.options}),

@@ -16,6 +16,7 @@ import numpy as np
 from anabranch.amount import in_bytes, several
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
+from anabranch.observe.page.replanned import replanned
 from anabranch.observe.story import Story
 
 TICKET_SECONDS, MOST_TICKETS = 120.0, 64
@@ -24,8 +25,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "unpin": ("subquery", "partition"), "pause": ("subquery", "partition"),
     "resume": ("subquery", "partition"), "spill": ("subquery", "partition"),
     "clean_up": ("subquery", "partition"), "rebalance": (), "set_sites": ("sites",),
+    "replan": ("subquery", "shape", "partition"),
 }  # fmt: skip
 """The commands, and what each wants to know."""
+OPTIONAL = {("replan", "partition")}
+"""What may be null: then it is for all."""
 AFTER_MOVE = {"move", "pin"}
 
 
@@ -45,7 +49,10 @@ class Control:
             raise RunError(f"There is no command {command!r}; there are {', '.join(COMMANDS)}.")
         if not isinstance(given, dict) or sorted(given) != sorted(known):
             raise RunError(f"'{command}' wants {', '.join(known) or 'nothing'}, and nothing else.")
-        arguments = {name: _checked(name, value) for name, value in given.items()}
+        arguments = {
+            name: None if value is None and (command, name) in OPTIONAL else _checked(name, value)
+            for name, value in given.items()
+        }
         if not self._run.is_active:
             raise RunError("This run has ended: there is nothing more to change.")
         effect = self._effect(command, arguments)
@@ -88,7 +95,7 @@ class Control:
                 f"{self._run.sites}, from the next epoch on; partitions are spread anew."
             )
         known = self._run.partition_map(given["subquery"])
-        if given["partition"] not in known.starts:
+        if given["partition"] is not None and given["partition"] not in known.starts:
             raise RunError(
                 f"'{given['subquery']}' has no partition that begins at slot {given['partition']}."
             )
@@ -96,6 +103,8 @@ class Control:
             raise RunError(
                 f"There is no site {given['site']}: there are 0 to {self._run.sites - 1}."
             )
+        if command == "replan":
+            return replanned(self._run, self._story, **given)
         return self._of_partition(command, given)
 
     def _of_partition(self, command: str, given: dict[str, Any]) -> str:
@@ -134,10 +143,13 @@ EFFECTS = {
 }
 
 
+TEXTS = {"subquery": "the name of a subquery", "shape": "a shape, such as ((0,1),2)"}
+
+
 def _checked(name: str, value: Any) -> Any:
-    if name == "subquery":
+    if name in TEXTS:
         if not isinstance(value, str) or len(value) > 200:
-            raise RunError("Expected the name of a subquery.")
+            raise RunError(f"Expected {TEXTS[name]}.")
         return value
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise RunError(f"Expected a whole number for {name}, got {value!r}.")

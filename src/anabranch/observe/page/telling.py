@@ -119,6 +119,7 @@ def detail(event: EpochHappened) -> dict[str, Any]:
         "waiting": adaptation.get("waiting", [])[:200],
         "waitingRows": adaptation.get("waitingRows", 0),
         "moving": adaptation.get("moving", [])[:200],
+        "shapes": adaptation.get("shapes", {}),
         "exchanges": {name: packed(one) for name, one in event.exchanges.items()},
     }  # fmt: skip
 

@@ -1,7 +1,7 @@
 // Figures over time, as lines; a click looks at that epoch, ticks below are decisions.
 
 import { look, store } from "./store.js";
-import { bytes, clock, el, fill, hideTip, seconds, short, showTip } from "./format.js";
+import { bytes, clock, el, fill, hideTip, say, seconds, set, short, showTip } from "./format.js";
 
 const W = 600, H = 120;
 const TONES = ["--river", "--waiting", "--aside", "--good", "--bad"];
@@ -18,14 +18,23 @@ const made = [];
 
 export const visible = () => store.series.slice(-600);
 
+const tenth = (number) => Math.round(number * 10) / 10;
+
 export function line(points, width, height, top) {
-  let way = "", pen = "M";
+  const wide = width / Math.max(1, points.length - 1), way = [];
+  let pen = "M";
   points.forEach((point, at) => {
     if (point == null) { pen = "M"; return; }
-    way += `${pen}${((at / Math.max(1, points.length - 1)) * width).toFixed(1)} ${(height - (point / top) * height).toFixed(1)}`;
+    way.push(pen, tenth(at * wide), " ", tenth(height - (point / top) * height));
     pen = "L";
   });
-  return way;
+  return way.join("");
+}
+
+export function greatest(lists) {
+  let top = 1e-9;
+  for (const points of lists) for (const point of points) if (point > top) top = point;
+  return top;
 }
 
 function nearest(event, box) {
@@ -43,44 +52,50 @@ export function setUpCharts() {
     });
     svg.addEventListener("pointerleave", hideTip);
     svg.addEventListener("click", (event) => { const one = nearest(event, svg.getBoundingClientRect()); if (one) look(one.epoch); });
-    made.push({ title, words, lines, svg, about, legend });
+    const ticks = el("path", { class: "decision" }), now = el("path", { class: "now" });
+    fill(svg, ...[0, 0.5, 1].map((share) => el("line", { class: "grid", x1: 0, x2: W, y1: H * share, y2: H * share })), ticks, now);
+    made.push({ title, words, lines, svg, about, legend, ticks, now, paths: [], keys: [] });
     return el("div", { class: "chart" }, el("h3", {}, title, about), svg, legend);
   }));
 }
 
+// A line and its words, made when they are needed first: from then on only what has changed is set
+function fit(chart, many) {
+  while (chart.paths.length < many) {
+    const tone = `var(${TONES[chart.paths.length]})`, path = el("path"), key = el("span", { class: "key" });
+    path.style.stroke = tone;
+    key.style.setProperty("--c", tone);
+    chart.paths.push(path); chart.keys.push(key);
+    chart.svg.append(path); chart.legend.append(key);
+  }
+  chart.paths.slice(many).forEach((path) => set(path, "d", ""));
+  chart.keys.forEach((key, at) => { key.hidden = at >= many; });
+}
+
+// Where things are decided, and what is looked at: the same on all charts
+function marks(series) {
+  const across = Math.max(1, series.length - 1), place = new Map(series.map((one, at) => [one.epoch, tenth((at / across) * W)]));
+  const ticks = [];
+  if (series.length > 1) for (const epoch of store.ticks) if (place.has(epoch)) ticks.push(`M${place.get(epoch)} ${H}v6`);
+  const at = store.cursor === null || series.length < 2 ? undefined : place.get(store.cursor);
+  return [ticks.join(""), at === undefined ? "" : `M${at} -6V${H + 6}`];
+}
+
 export function renderCharts() {
-  const series = visible();
-  for (const { title, words, lines, svg, about, legend } of made) {
-    const found = lines().map(([name, of]) => [name, series.map(of)]);
-    const top = Math.max(1e-9, ...found.flatMap(([, points]) => points.filter((point) => point != null)));
-    const parts = [0, 0.5, 1].map((share) => el("line", { class: "grid", x1: 0, x2: W, y1: H * share, y2: H * share }));
-    found.forEach(([, points], at) => {
-      const path = el("path", { d: line(points, W, H, top) });
-      path.style.stroke = `var(${TONES[at]})`;
-      parts.push(path);
+  const series = visible(), [ticks, now] = marks(series);
+  const shown = store.cursor === null ? series.at(-1) : series.findLast((one) => one.epoch <= store.cursor);
+  for (const chart of made) {
+    const { title, words, svg, about } = chart, lines = chart.lines();
+    const found = lines.map(([, of]) => series.map(of)), top = greatest(found);
+    fit(chart, lines.length);
+    lines.forEach(([name, of], at) => {
+      const last = shown ? of(shown) : null;
+      chart.paths[at].setAttribute("d", line(found[at], W, H, top));
+      say(chart.keys[at], `${name} ${last == null ? "–" : words(last)}`);
     });
-    if (series.length > 1) {
-      const first = series[0].epoch, across = Math.max(1, series.length - 1);
-      const place = new Map(series.map((one, at) => [one.epoch, at]));
-      for (const epoch of store.ticks) {
-        if (epoch < first || !place.has(epoch)) continue;
-        const x = (place.get(epoch) / across) * W;
-        parts.push(el("line", { class: "decision", x1: x, x2: x, y1: H, y2: H + 6 }));
-      }
-      if (store.cursor !== null && place.has(store.cursor)) {
-        const x = (place.get(store.cursor) / across) * W;
-        parts.push(el("line", { class: "now", x1: x, x2: x, y1: -6, y2: H + 6 }));
-      }
-    }
-    fill(svg, ...parts);
-    const now = series.findLast((one) => store.cursor === null || one.epoch <= store.cursor);
-    about.textContent = top > 1e-6 ? `top ${words(top)}` : "";
-    fill(legend, ...found.map(([name], at) => {
-      const of = lines()[at][1], last = now ? of(now) : null;
-      const key = el("span", { class: "key" }, `${name} ${last == null ? "–" : words(last)}`);
-      key.style.setProperty("--c", `var(${TONES[at]})`);
-      return key;
-    }));
-    svg.setAttribute("aria-label", `${title} over ${series.length} epochs: ${legend.textContent}; ${about.textContent}.`);
+    set(chart.ticks, "d", ticks);
+    set(chart.now, "d", now);
+    say(about, top > 1e-6 ? `top ${words(top)}` : "");
+    set(svg, "aria-label", `${title} over ${series.length} epochs: ${chart.keys.slice(0, lines.length).map((key) => key.textContent).join("")}; ${about.textContent}.`);
   }
 }

@@ -50,7 +50,13 @@ export function fill(parent, ...children) {
 
 const BASE = [192, 32, 152, 268, 345, 52, 224, 12, 118, 300, 172, 82];
 
+const owners = new Map();
 export function siteColour(site, dark) {
+  const key = 2 * site + dark;
+  if (!owners.has(key)) owners.set(key, toneOf(site, dark));
+  return owners.get(key);
+}
+function toneOf(site, dark) {
   const hue = site < BASE.length ? BASE[site] : (site * 137.508 + 20) % 360;
   const shade = ((site / BASE.length) | 0) % 3;
   return `hsl(${hue} ${62 - shade * 12}% ${(dark ? 52 : 44) + shade * 9}%)`;
@@ -60,8 +66,12 @@ export function siteColour(site, dark) {
 const DARK = [[13, 27, 34], [12, 74, 94], [20, 140, 168], [110, 214, 218], [255, 246, 196]];
 const LIGHT = [[240, 245, 247], [176, 217, 226], [64, 158, 186], [14, 96, 130], [70, 20, 84]];
 
+const ramps = new Map();
 export function ramp(dark) {
-  const steps = dark ? DARK : LIGHT;
+  if (!ramps.has(dark)) ramps.set(dark, shades(dark ? DARK : LIGHT));
+  return ramps.get(dark);
+}
+function shades(steps) {
   return Array.from({ length: 256 }, (_, value) => {
     const at = (value / 255) * (steps.length - 1);
     const low = Math.min(steps.length - 2, Math.floor(at));
@@ -79,8 +89,32 @@ export function colour(name) {
   return known.get(key);
 }
 
+// Only what has changed is set: each setting costs the browser work, even to what was there
+export const say = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+export const set = (element, name, value) => { if (element.getAttribute(name) !== value) element.setAttribute(name, value); };
+
+// Widths are told by the browser when they change: to ask after each drawing would lay out the page each time
+const widths = new Map();
+let resized = () => {};
+export const onResize = (function_) => { resized = function_; };
+const observer = new ResizeObserver((entries) => {
+  let other = false;
+  for (const { target, contentRect } of entries) {
+    if (!target.isConnected) { widths.delete(target); observer.unobserve(target); }
+    else if (contentRect.width && widths.get(target) !== contentRect.width) { widths.set(target, contentRect.width); other = true; }
+  }
+  if (other) resized();
+});
+function widthOf(canvas) {
+  if (!widths.has(canvas)) {
+    widths.set(canvas, canvas.clientWidth || canvas.parentElement?.clientWidth || 300);
+    observer.observe(canvas);
+  }
+  return Math.max(1, widths.get(canvas));
+}
+
 export function prepare(canvas, height) {
-  const width = Math.max(1, canvas.clientWidth || canvas.parentElement?.clientWidth || 300);
+  const width = widthOf(canvas);
   const scale = Math.min(2, window.devicePixelRatio || 1);
   const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
   if (canvas.width !== w || canvas.height !== h) {

@@ -1,8 +1,8 @@
 // What stands beside the drawings: numbers, sites, decisions, streams, results, warnings.
 
 import { look, olderDecisions, results, store } from "./store.js";
-import { bytes, choices, clock, colour, count, el, fill, hideTip, prepare, seconds, short, showTip, siteColour, isDark } from "./format.js";
-import { line, visible } from "./charts.js";
+import { bytes, choices, clock, colour, count, el, fill, hideTip, prepare, say, seconds, set, short, showTip, siteColour, isDark } from "./format.js";
+import { greatest, line, visible } from "./charts.js";
 
 const $ = (id) => document.getElementById(id);
 const NUMBERS = [
@@ -11,14 +11,25 @@ const NUMBERS = [
   ["event delay", (one) => Math.max(...Object.values(one.delay).filter((v) => v != null), 0), short], ["backlog", (one) => one.backlog, short],
 ];
 
+let cards = null;
+function numberCards() {
+  cards = NUMBERS.map(([label]) => {
+    const path = el("path"), value = el("b");
+    const card = el("div", { class: "number" }, el("span", {}, label), value, el("svg", { viewBox: "0 -2 120 28", preserveAspectRatio: "none", "aria-hidden": "true" }, path));
+    return { card, value, path };
+  });
+  fill($("numbers"), ...cards.map(({ card }) => card));
+}
+
 export function renderNumbers() {
-  const series = visible();
+  if (!cards) numberCards();
+  const series = visible(), recent = series.slice(-120);
   const now = store.cursor === null ? series.at(-1) : series.find((one) => one.epoch === store.cursor);
-  fill($("numbers"), ...NUMBERS.map(([label, of, words]) => {
-    const points = series.slice(-120).map(of), top = Math.max(1e-9, ...points.filter((p) => p != null));
-    return el("div", { class: "number" }, el("span", {}, label), el("b", {}, now ? words(of(now)) : "–"),
-      el("svg", { viewBox: "0 -2 120 28", preserveAspectRatio: "none", "aria-hidden": "true" }, el("path", { d: line(points, 120, 24, top) })));
-  }));
+  NUMBERS.forEach(([, of, words], at) => {
+    const points = recent.map(of);
+    say(cards[at].value, now ? words(of(now)) : "–");
+    cards[at].path.setAttribute("d", line(points, 120, 24, greatest([points])));
+  });
 }
 
 const FEW = 16;
@@ -62,21 +73,23 @@ function manySites(parent, sites, shown, most, text) {
   }
   const [context, width] = prepare(canvas, 190), wide = width / sites.length;
   const longest = Math.max(1e-9, ...sites.map((site) => site[1])), span = Math.max(1, ...sites.map((site) => (site[4] ?? 0) + (site[5] ?? 0)));
-  sites.forEach((site, at) => {
-    const x = at * wide, thick = Math.max(1, wide - 1), put = (y, tone, height) => { context.fillStyle = tone; context.fillRect(x, y - height, thick, height); };
-    put(90, colour("--busy"), (86 * site[1]) / longest);
-    const kept = (86 * (site[4] ?? 0)) / span;
-    put(188, colour("--river"), kept);
-    put(188 - kept, colour("--aside"), (86 * (site[5] ?? 0)) / span);
-    if (site[6] && site[6] <= span) put(188 - (86 * site[6]) / span, colour("--limit"), 2);
-  });
-  canvas.setAttribute("aria-label", text);
-  parent.querySelector(".readout").textContent = `${text} Upper columns: busy time. Lower ones: memory.`;
+  const thick = Math.max(1, wide - 1), kept = (site) => (86 * (site[4] ?? 0)) / span;
+  // All columns of one colour after another
+  const put = (tone, foot, height) => {
+    context.fillStyle = colour(tone);
+    sites.forEach((site, at) => context.fillRect(at * wide, foot(site) - height(site), thick, height(site)));
+  };
+  put("--busy", () => 90, (site) => (86 * site[1]) / longest);
+  put("--river", () => 188, kept);
+  put("--aside", (site) => 188 - kept(site), (site) => (86 * (site[5] ?? 0)) / span);
+  put("--limit", (site) => 188 - (86 * (site[6] ?? 0)) / span, (site) => (site[6] && site[6] <= span ? 2 : 0));
+  set(canvas, "aria-label", text);
+  say(parent.querySelector(".readout"), `${text} Upper columns: busy time. Lower ones: memory.`);
   return null;
 }
 
 const KINDS = [["made", "carried out"], ["all", "all"], ["refused", "refused"]];
-let kind = "made", most = 60;
+let kind = "made", most = 60, listed = null;
 export function setUpDecisions() {
   const choose = (name) => { kind = name; choices($("decision-modes"), KINDS, kind, choose); renderDecisions(); };
   choose(kind);
@@ -86,16 +99,19 @@ export function setUpDecisions() {
 export function renderDecisions() {
   const wanted = store.decisions.filter((one) => kind === "all" || one.accepted === (kind === "made"));
   const shown = wanted.slice(-most).reverse();
+  $("older").hidden = shown.length >= wanted.length && store.decisions.length >= store.decided;
+  const these = shown.map((one) => `${one.run} ${one.number} ${one.version}`).join();
+  if (these === listed) return;
+  listed = these;
   const who = { hand: "by hand", sites: "sites came or went", controller: "by itself" };
   if (!shown.length) fill($("decisions"), el("li", { class: "empty" }, "None so far."));
   else fill($("decisions"), ...shown.map((one) => {
-    const effect = one.givenUp ? `given up: ${one.givenUp}` : one.before != null ? `imbalance ${one.before.toFixed(2)}×${one.after != null ? ` → ${one.after.toFixed(2)}×` : ", effect not measured yet"}` : "";
+    const effect = one.cost != null ? `a row costs ${one.cost.toFixed(2)} times as much since` : one.givenUp ? `given up: ${one.givenUp}` : one.before != null ? `imbalance ${one.before.toFixed(2)}×${one.after != null ? ` → ${one.after.toFixed(2)}×` : ", effect not measured yet"}` : "";
     return el("li", { class: one.accepted ? "" : "refused" },
       el("div", { class: "what" }, el("span", { class: "tag" }, one.accepted ? one.what : `${one.what} refused`), el("span", {}, one.action),
         el("button", { type: "button", class: "link", "aria-label": `Show epoch ${one.epoch} on the charts`, onclick: () => look(one.epoch) }, `epoch ${one.epoch}`)),
       el("small", {}, [one.accepted ? one.cause : one.reason, who[one.origin] ?? one.origin, one.bytes ? bytes(one.bytes) : "", effect].filter(Boolean).join(" · ")));
   }));
-  $("older").hidden = shown.length >= wanted.length && store.decisions.length >= store.decided;
 }
 
 const table = (heads, rows) => el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, ...rows));
@@ -129,7 +145,10 @@ export async function renderResults() {
   fill($("results"), about, table(found.columns, [...found.rows].reverse().map((row) => el("tr", {}, ...row.map((cell) => el("td", {}, cell))))));
 }
 
+let warned = null;
 export function renderWarnings() {
-  const shown = store.warnings.slice(-40).reverse();
+  const shown = store.warnings.slice(-40).reverse(), these = shown.map((one) => `${one.version} ${one.text}`).join();
+  if (these === warned) return;
+  warned = these;
   fill($("warnings"), ...(shown.length ? shown.map((one) => el("li", {}, one.text, el("small", {}, `epoch ${one.epoch}, ${clock(one.at)}`))) : [el("li", { class: "empty" }, "None.")]));
 }

@@ -51,7 +51,9 @@ async function take(message) {
     store.series = [...store.series.filter((one) => one.epoch < first), ...message.series].slice(-MOST);
   }
   for (const [name, columns] of Object.entries(message.heat)) {
-    const known = (store.heat[name] ??= new Map());
+    const known = (store.heat[name] ??= new Map()), first = columns[0]?.[0];
+    // Where a run goes on before the newest epoch, what came later did not happen
+    for (const epoch of known.keys()) if (epoch >= first) known.delete(epoch);
     for (const [epoch, rows, size] of columns) known.set(epoch, { rows: [rows[0], bytesOf(rows[1])], size: [size[0], bytesOf(size[1])] });
     while (known.size > MOST) known.delete(known.keys().next().value);
   }

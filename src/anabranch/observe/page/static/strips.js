@@ -1,7 +1,7 @@
 // The partition map: a strip for each exchange, as long as its slots; what each partition is, has and does.
 
 import { store, value } from "./store.js";
-import { bytes, choices, colour, count, el, fill, hideTip, isDark, prepare, ramp, showTip, siteColour } from "./format.js";
+import { bytes, choices, colour, count, el, fill, hideTip, isDark, prepare, ramp, say, set, showTip, siteColour } from "./format.js";
 
 const MODES = [["sites", "owner"], ["rows", "load"], ["size", "state"], ["aside", "put aside"], ["rows_out", "results"]];
 export const MARKS = [["pinned", 1, "--limit"], ["moving", 2, "--waiting"], ["paused", 4, "--bad"], ["aside", 8, "--aside"], ["hot", 16, "--bad"], ["by hand", 32, "--river"]];
@@ -94,31 +94,28 @@ export function renderStrips() {
   }
   if (!names.length) return fill(parent, el("p", { class: "empty" }, "No partitions yet: they come with the first epoch."));
   const dark = isDark(), shades = ramp(dark).map(([r, g, b]) => `rgb(${r} ${g} ${b})`);
-  const tones = new Map();
-  const owned = (site) => { if (!tones.has(site)) tones.set(site, siteColour(site, dark)); return tones.get(site); };
   const moved = store.decisions.filter((one) => one.accepted && one.what === "move" && one.epoch <= store.shown.epoch && store.shown.epoch - one.epoch <= 3).slice(-200);
   for (const name of names) {
     const exchange = exchanges[name], strip = strips.get(name) ?? make(name, parent);
     const [context, width] = prepare(strip.canvas, HEIGHT + UNDER);
     const scale = width / exchange.slots;
-    for (const { x, wide, index, marks } of columns(exchange, width)) {
-      if (mode === "sites") {
-        context.fillStyle = owned(exchange.sites[index]);
-        context.fillRect(x, 0, wide, HEIGHT);
-        // How full the column is tells the load
-        context.fillStyle = dark ? "rgb(8 16 20 / 58%)" : "rgb(255 255 255 / 62%)";
-        context.fillRect(x, 0, wide, (HEIGHT - 4) * (1 - exchange.rows[index] / 255));
-      } else {
-        context.fillStyle = shades[exchange[mode][index]];
-        context.fillRect(x, 0, wide, HEIGHT);
-      }
-      if (marks) {
-        const shown = marked(marks);
-        shown.forEach(([, , tone], order) => {
-          context.fillStyle = colour(tone);
-          context.fillRect(x, HEIGHT + 2 + order * (UNDER / shown.length), Math.max(2, wide), Math.max(2, UNDER / shown.length - 1));
-        });
-      }
+    const drawn = columns(exchange, width);
+    for (const { x, wide, index } of drawn) {
+      context.fillStyle = mode === "sites" ? siteColour(exchange.sites[index], dark) : shades[exchange[mode][index]];
+      context.fillRect(x, 0, wide, HEIGHT);
+    }
+    if (mode === "sites") {
+      // How full the column is tells the load
+      context.fillStyle = dark ? "rgb(8 16 20 / 58%)" : "rgb(255 255 255 / 62%)";
+      for (const { x, wide, index } of drawn) context.fillRect(x, 0, wide, (HEIGHT - 4) * (1 - exchange.rows[index] / 255));
+    }
+    for (const { x, wide, marks } of drawn) {
+      if (!marks) continue;
+      const shown = marked(marks);
+      shown.forEach(([, , tone], order) => {
+        context.fillStyle = colour(tone);
+        context.fillRect(x, HEIGHT + 2 + order * (UNDER / shown.length), Math.max(2, wide), Math.max(2, UNDER / shown.length - 1));
+      });
     }
     context.fillStyle = colour("--text");
     for (const one of moved) {
@@ -135,8 +132,8 @@ export function renderStrips() {
       context.strokeRect(first * scale, 1, Math.max(2, (end - first) * scale), HEIGHT - 2);
     }
     const owners = new Set(exchange.sites).size;
-    strip.about.textContent = `${count(exchange.count)} partitions, ${count(exchange.slots)} slots, ${owners} sites · most rows ${count(exchange.top.rows)}, most state ${bytes(exchange.top.size)}`;
-    strip.canvas.setAttribute("aria-label", `Partitions of exchange ${name}: ${strip.about.textContent}. Arrow keys go from one to the next.`);
+    say(strip.about, `${count(exchange.count)} partitions, ${count(exchange.slots)} slots, ${owners} sites · most rows ${count(exchange.top.rows)}, most state ${bytes(exchange.top.size)}`);
+    set(strip.canvas, "aria-label", `Partitions of exchange ${name}: ${strip.about.textContent}. Arrow keys go from one to the next.`);
   }
   return null;
 }
