@@ -163,7 +163,7 @@ def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> N
 
 @app.command()
 def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
-    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (a minute)."""
+    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (5 minutes)."""
     _finish(_measure(["reorder"], quick, save), as_json)
 
 

@@ -38,7 +38,7 @@ PAPER: dict[str, dict[str, Any]] = {
     "fig12": {"statement": "PTLB takes about twice the window, MSLB much less"},
     "fig13": {"statement": "large state and rates that have fallen: PTLB ahead"},
 }
-NO_TRACK = "not measured: joins of this engine change their shape by moving state alone"
+NOT_YET = "not measured yet: the two ways to another shape are not compared here"
 MISSING = ("fig9", "fig10", "fig11", "fig12", "fig13")
 NOTES = (
     f"Emulated: {SERVICE.row * 1000:g} ms for a row, {SERVICE.pair * 1000:g} for a pair of rows looked at, "
@@ -62,7 +62,7 @@ def run_plans(quick: bool, steps: Steps) -> Result:
     steps.expect(len(WAYS))
     bench = PlanExperiments(quick, steps)
     figures: dict[str, Any] = adapting(bench)
-    figures |= {name: {"available": False, "why": NO_TRACK} for name in MISSING}
+    figures |= {name: {"available": False, "why": NOT_YET} for name in MISSING}
     figures |= {"choice_over_best": None}
     figures = {"quick": quick, "equal": bench.equal} | {
         name: {**found, "paper": PAPER[name]} if name in PAPER else found
