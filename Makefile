@@ -32,13 +32,13 @@ JOBS ?= $(shell expr $$(nproc) + 2)
 SHM_KB := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -1)
 ROOM ?= $(shell [ "0$(SHM_KB)" -gt 4000000 ] && [ -w /dev/shm ] && echo /dev/shm || echo $${TMPDIR:-/tmp})
 
-.PHONY: help setup java demo test test-all check bench figures docs clean
+.PHONY: help setup java warm demo test test-all check bench figures docs clean
 
 help: ## List what can be made
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' \
 		$(firstword $(MAKEFILE_LIST))
 
-setup: $(STAMP) java ## Make .venv, install everything, make sure of Java 17 or newer
+setup: $(STAMP) java warm ## Make .venv, install everything, make sure of Java 17 or newer
 
 # The stamp is touched last, so an install that was cut short is done again.
 $(STAMP): pyproject.toml constraints.txt
@@ -47,6 +47,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 java:
 	@home="$$(scripts/ensure-java.sh)" && echo "Java: $$home"
+
+# Only makes later starts quicker: nothing fails without it.
+warm: $(STAMP)
+	@$(WITH_JAVA) $(VENV)/bin/anabranch warm --if-missing || true
 
 demo: $(STAMP) ## Run the demonstration: trouble comes, with adaptation and without
 	@$(WITH_JAVA) $(VENV)/bin/anabranch demo $(DEMO_ARGS)

@@ -17,6 +17,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from flux_figures import draw_flux
+from plan_figures import draw_plans
 from spill_figures import draw_spill
 
 HERE = Path(__file__).parent
@@ -301,6 +302,7 @@ def main() -> None:
         ("balance", "balance", draw_balance),
         ("skew", "skew", draw_skew),
         ("spill", "spill", draw_spill),
+        ("plans", "plans", draw_plans),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

@@ -1,87 +1,32 @@
-"""A real S3 server on loopback for tests: S3Proxy, which keeps its objects as files of a folder."""
+"""A real S3 server on loopback for tests, installed where it is missing."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from anabranch.state.place import place
+from anabranch.testing import object_server
+from anabranch.testing.object_server import KEYS, Bucket, free_port
+
+__all__ = ["KEYS", "SCRIPTS", "Bucket", "change_machine", "ensured", "free_port", "serving"]
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
-BUCKET = "checkpoints"
-KEYS = {
-    "AWS_ACCESS_KEY_ID": "key-of-the-tests",
-    "AWS_SECRET_ACCESS_KEY": "secret-of-the-tests",
-    "AWS_REGION": "us-east-1",
-}
-LONGEST = 60
-"""Seconds the server may take to start, also on a machine that has much else to do."""
-QUIET = """<configuration>
-  <appender name="ALL" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%d %level %msg%n</pattern></encoder>
-  </appender>
-  <root level="WARN"><appender-ref ref="ALL"/></root>
-</configuration>
-"""
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """A bucket of the server; what is in the folder are its objects."""
-
-    port: int
-    folder: Path
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """What a process needs to be let in."""
-        return {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.port}"}
-
-    def uri(self, path: Path) -> str:
-        return f"s3://{BUCKET}/{path.relative_to(self.folder)}"
-
-
-@contextlib.contextmanager
+@contextmanager
 def serving(folder: Path) -> Iterator[Bucket]:
-    """Starts the server with its data in a folder; raises if it cannot be installed or started."""
-    jars = ensured("ensure-s3.sh")
+    """A server with its data in a folder; raises if it cannot be installed or started."""
+    jars = Path(ensured("ensure-s3.sh"))
     java = f"{os.environ.get('JAVA_HOME') or ensured('ensure-java.sh')}/bin/java"
-    bucket = Bucket(free_port(), folder / "data" / BUCKET)
-    bucket.folder.mkdir(parents=True)
-    (folder / "logback.xml").write_text(QUIET)
-    (folder / "server.properties").write_text(
-        f"s3proxy.endpoint=http://127.0.0.1:{bucket.port}\n"
-        "s3proxy.authorization=aws-v2-or-v4\n"
-        f"s3proxy.identity={KEYS['AWS_ACCESS_KEY_ID']}\n"
-        f"s3proxy.credential={KEYS['AWS_SECRET_ACCESS_KEY']}\n"
-        "jclouds.provider=filesystem\n"
-        f"jclouds.filesystem.basedir={bucket.folder.parent}\n"
-    )
-    log = folder / "server.log"
-    with open(log, "w") as output:
-        process = subprocess.Popen(
-            [
-                java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m",
-                f"-Dlogback.configurationFile={folder}/logback.xml", "-cp", f"{jars}/*",
-                "org.gaul.s3proxy.Main", "--properties", f"{folder}/server.properties",
-            ],
-            stdout=output, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-    try:
-        await_answer(process, bucket.port, log)
+    with object_server.serving(folder, jars, java) as bucket:
         yield bucket
-    finally:
-        process.kill()
-        process.wait()
 
 
 def ensured(script: str) -> str:
@@ -89,23 +34,6 @@ def ensured(script: str) -> str:
     told = subprocess.run([SCRIPTS / script], stdout=subprocess.PIPE, text=True, check=False)
     assert told.returncode == 0, f"scripts/{script} failed; what it said is above"
     return told.stdout.strip()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def await_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + LONGEST
-    while process.poll() is None and time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise AssertionError(
-        f"the S3 server does not answer on port {port}:\n{log.read_text()[-3000:]}"
-    )
 
 
 def change_machine(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -7,6 +7,7 @@ purpose become one paragraph on standard error and exit code 1; Ctrl-C ends a ru
 from __future__ import annotations
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -211,6 +212,24 @@ def version(as_json: AsJson = False) -> None:
     """Show the version of Anabranch."""
     found = anabranch.__version__
     print(json.dumps({"anabranch": found}) if as_json else f"anabranch {found}")
+
+
+@app.command()
+def warm(
+    if_missing: Annotated[
+        bool, typer.Option("--if-missing", help="Leave what was kept before as it is.")
+    ] = False,
+    show_traceback: ShowTraceback = False,
+) -> None:
+    """Keep Spark's classes in a file, once: later runs on this machine start sooner."""
+    from anabranch.engine.class_archive import archive_path
+    from anabranch.observe.warming import warm as keep
+
+    path = archive_path()
+    if not (if_missing and path is not None and path.is_file()):
+        print("Running a small query on Spark, to keep the classes it loads ...", file=sys.stderr)
+        path = keep()
+    print(f"Kept Spark's classes, {path.stat().st_size >> 20} MB: {path}")
 
 
 def main() -> None:

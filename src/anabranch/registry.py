@@ -17,6 +17,7 @@ from anabranch.language.aggregate_call import column_of
 from anabranch.language.builder import Query
 from anabranch.language.checked import checked
 from anabranch.language.expression import Call, Expression
+from anabranch.language.lookup import Table, require_streams
 from anabranch.language.naming import require_name
 from anabranch.language.node import Node, Stream
 from anabranch.language.user_function import UserFunction, user_function
@@ -29,6 +30,7 @@ from anabranch.sources.files import FileSource
 from anabranch.sources.generate import Generator
 from anabranch.sources.given import given_terms
 from anabranch.sources.kafka.source import kafka_source
+from anabranch.sources.lookup_table import LookupTable, lookup_table
 from anabranch.sources.make import (
     Registered,
     check_choice,
@@ -69,6 +71,7 @@ class Registry:
         )
         self._streams: dict[str, Registered] = {}
         self._queries: dict[str, Query] = {}
+        self._tables: dict[str, LookupTable] = {}
         self._functions: dict[str, UserFunction] = {}
         self._choosing = Choosing(self.sites, self.settings)
 
@@ -151,7 +154,9 @@ class Registry:
         elif options:
             raise SourceError(f"stream() has no option '{next(iter(options))}'.")
         elif hasattr(source, "isStreaming"):
-            made = self._dataframe(name, source)
+            from anabranch.sources.spark import dataframe_source
+
+            made = dataframe_source(name, source, self.spark is not None, self.settings)
         else:
             if not hasattr(source, "schema") or not hasattr(source, "open"):
                 raise SourceError(
@@ -185,18 +190,23 @@ class Registry:
         self._streams[name] = Registered(node, made, allowed, on_bad, on_late, terms, ahead)
         return Query(node)
 
-    def _dataframe(self, name: str, frame: Any) -> Source:
-        from anabranch.sources.spark import DataFrameSource
+    @checked
+    def table(
+        self, name: str, rows: Any = None, *, path: str | Path | None = None,
+        delta: str | Path | None = None, format: str | None = None,
+        schema: Mapping[str, str] | pl.Schema | None = None, **options: Any,
+    ) -> Query:  # fmt: skip
+        """Registers a table that streams can be joined with, and returns it for `join`.
 
-        if self.spark is None:
-            raise SourceError(
-                f"Stream '{name}' is a Spark DataFrame, but this session has no Spark: "
-                "make it with Session(spark)."
-            )
-        settings = self.settings
-        return DataFrameSource(
-            name, frame, settings.landing_ahead, settings.fsync, settings.private_files
-        )
+        Give `path` (files, with the options of a stream of files), `delta` (a folder), or its rows as a
+        DataFrame of Polars or Spark. Files and Delta tables are read again before the first epoch after
+        they have changed; rows that are given stay as they are.
+        """
+        self._check_name(name)
+        made = lookup_table(name, rows, path, delta, format, schema, options)
+        require_columns(name, made.schema)
+        self._tables[name] = made
+        return self._known()[name]
 
     @checked
     def from_stream(self, name: str) -> Query:
@@ -239,6 +249,7 @@ class Registry:
             raise LanguageError(f"Query '{name}': dialect= is for queries in SQL.")
         elif emit is not None:
             raise LanguageError(f"Query '{name}': give emit to agg() when the query is built.")
+        require_streams(name, query.node)
         self._queries[name] = query
         return query
 
@@ -261,12 +272,13 @@ class Registry:
     def _known(self) -> dict[str, Query]:
         """All that a query can read."""
         streams = {name: Query(stream.node) for name, stream in self._streams.items()}
-        return {**streams, **self._queries}
+        tables = {name: Query(Table(name, one.schema)) for name, one in self._tables.items()}
+        return {**streams, **tables, **self._queries}
 
     def _check_name(self, name: str) -> None:
         require_name(name)
-        if name in self._streams or name in self._queries:
-            raise LanguageError(f"There already is a stream or query called '{name}'.")
+        if name in self._streams or name in self._queries or name in self._tables:
+            raise LanguageError(f"There already is a stream, table or query called '{name}'.")
 
     def _nodes(self) -> dict[str, Node]:
         """The queries, simpler ones first: names in the plan do not depend on the order of calls."""

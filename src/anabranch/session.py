@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from weakref import WeakSet
 
 from anabranch.engine.evolution import KEEP_SAME, REFUSE
-from anabranch.engine.faults import Burdens, Faults, StepHook
+from anabranch.engine.faults import Burdens, Faults, StepHook, require_burdens
 from anabranch.engine.options import RunOptions, interval_of
 from anabranch.engine.run import Run
 from anabranch.engine.shipping import write_libraries
@@ -179,19 +179,14 @@ class Session(Registry):
         `sinks` gives each query a folder (Parquet), a dict of path and format, "console", "memory", a
         function of (arrow_table, epoch) or a sink of `anabranch.sinks`. `trigger` is "available-now"
         (take what is there, then end), "continuous", or the time between epochs, in seconds or as
-        "10 seconds". `at_end="close"`
-        treats the end of an available-now run as the end of the streams: all windows close. Without a
-        checkpoint folder the run cannot be continued later: its state is deleted when it ends.
+        "10 seconds". `at_end="close"` treats the end of an available-now run as the end of the streams: all
+        windows close. Without a checkpoint folder its state is deleted when it ends: it cannot be continued.
         A checkpoint of another query set is refused, or with `changed="keep-same"` gone on with: queries that
         are the same, whatever they are called now, keep their state; those that are gone lose it; new ones
         begin with the rows from now on, or with `backfill=True` with all that the sources still have.
-        `run.evolution` says what was done.
-        `burdens` makes sites slow on purpose, epoch by epoch: see `anabranch.testing.faults`.
+        `run.evolution` says what was done; `burdens` (`anabranch.testing.faults`) slows sites on purpose.
         """
-        if burdens is not None and not callable(burdens):
-            raise SettingsError(
-                f"Expected a function of the epoch for burdens, Schedule([slow(0)]) say; got {burdens!r}."
-            )
+        require_burdens(burdens)
         check_choice("changed", changed, (REFUSE, KEEP_SAME))
         made = sinks_of(sinks, self._queries)
         places = {query: sink.describe() for query, sink in made.items()}
@@ -227,6 +222,7 @@ class Session(Registry):
             partitioning=ready.choice.texts if ready.choice else None,
             queries=ready.queries,
             evolution=ready.evolution,
+            tables={name: self._tables[name] for name in plan.tables},
             temporary=checkpoint is None,
             faults=Faults(on_step or (lambda step, epoch: None), burdens),
         )

@@ -5,9 +5,9 @@
 Every step of every epoch is a line on standard output, so that the one who kills knows where it is; with
 `kill` the process kills itself at exactly that step, with `kill_at_change` right before or after the
 n-th time it renames or deletes a file or an object. With `await_executors` it waits at those epochs for two
-executors, with `joins` it runs those (`joining.py`). With `tables` results go to tables of that kind
-(`tabled.py`), with `kill_at_table` the process dies before or after one takes in an epoch. A last line
-says that the run ended by itself.
+executors, with `joins` it runs those (`joining.py`), with `replan` one of three inputs, in other shapes from
+given epochs on. With `tables` results go to tables of that kind (`tabled.py`), with `kill_at_table` the
+process dies before or after one takes in an epoch. A last line says that the run ended by itself.
 """
 
 from __future__ import annotations
@@ -76,6 +76,8 @@ def register(place: Session, rows: Query, naps: float = 0.0) -> None:
 
 
 def queries_of(spec: dict[str, Any]) -> tuple[str, ...]:
+    if spec.get("replan"):
+        return (*joining.SHAPED,)
     return joining.QUERIES if spec.get("joins") else QUERIES
 
 
@@ -159,7 +161,9 @@ def main(spec: dict[str, Any]) -> None:
     root = Path(spec["root"])
     place = open_session(spec)
     rows = stream(place, root / "in", spec.get("lanes", 0))
-    if spec.get("joins"):
+    if spec.get("replan"):
+        joining.register_shaped(place, rows)
+    elif spec.get("joins"):
         joining.register(place, rows)
     else:
         register(place, rows, spec.get("naps", 0.0))
@@ -181,6 +185,8 @@ def main(spec: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         if step == "begin" and epoch in spec.get("await_executors", ()):
             await_executors(handle)
+        if step == "begin" and handle:
+            joining.replan(handle[0], spec.get("replan", ()), epoch)
         # Where the driver wanted the sites of this epoch, once it has decided
         asked = getattr(handle[0]._loop._transport, "placement", {}) if handle else {}
         print(json.dumps({"step": step, "epoch": epoch, "placement": asked}), flush=True)

@@ -138,6 +138,8 @@ class Crashing:
         self.watchdog = threading.Timer(0, int)
         make_input(self.root / "in", self.seed, self.files, self.options.get("lanes", 0))
         oracle = joining.ORACLE if self.options.get("joins") else ORACLE
+        if self.options.get("replan"):
+            oracle = joining.SHAPED
         if self.options.get("tables"):
             oracle = {**oracle, **tabled.ORACLE}
         self.truth = Truth(self.root / "in", oracle)

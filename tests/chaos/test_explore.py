@@ -19,6 +19,7 @@ pytestmark = pytest.mark.chaos
 SHALLOW = {
     "two drivers": 42, "crashes": 26, "three drivers": 20, "a reader": 24, "far moves": 3, "near moves": 4,
     "state aside": 6, "rows that wait for state": 6,
+    "joins that change their shape": 4,
 }  # fmt: skip
 """Steps that take a second or two."""
 

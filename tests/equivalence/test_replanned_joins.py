@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_aggregates import Drawn
 
-from anabranch.settings import PLANS
+from anabranch.settings import PLANS, TRANSITIONS
 from anabranch.testing.cases import Case
 from anabranch.testing.disturbances import Meddler
 from anabranch.testing.invariants import check_invariants
@@ -35,6 +35,7 @@ def replanned(draw: Any, aside: bool = False) -> tuple[Case, Trial]:
         **trial.settings,
         "plans": chooser.choice(PLANS),
         "replan_effort": chooser.choice([0.0, 1e9]),
+        "transition": chooser.choice(TRANSITIONS),
         "join_shape": chooser.choice(["m-way", "left-deep"]),
     }
     kinds = REPLANNING

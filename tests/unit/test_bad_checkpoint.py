@@ -34,6 +34,7 @@ from anabranch.state.manifest import (
     ResultPart,
     StreamRecord,
     SubqueryRecord,
+    TableRecord,
 )
 from anabranch.state.segment import SegmentRef
 from anabranch.state.shelf import ShelfChange
@@ -230,6 +231,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         HeldRef,
         MovingRecord,
         ResultPart,
+        TableRecord,
         SegmentRef,
         Hold,
         Spilled,

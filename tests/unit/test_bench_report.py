@@ -15,7 +15,8 @@ from anabranch.bench.result import Result
 from anabranch.observe.bars import Bar
 
 UNSAVED = (
-    "overflow", "idle", "topn", "reorder", "observe", "kafka", "timeline", "zipf", "dataframe", "start",
+    "overflow", "idle", "topn", "reorder", "observe", "kafka", "store", "timeline", "zipf", "dataframe",
+    "start",
 )  # fmt: skip
 """Those whose figures are not kept yet."""
 SAVED = Path(__file__).parents[2] / "benchmarks" / "results"

@@ -111,10 +111,10 @@ def test_what_must_not_be_is_noticed(turn: Turn) -> None:
 
 def started(
     query: str, folder: Path, steps: dict[int, Any], settings: dict[str, Any] | None = None,
-    **options: Any,
+    sites: int = 2, **options: Any,
 ) -> Run:  # fmt: skip
     session = Session.in_process(
-        2,
+        sites,
         {
             "allow_unbounded_state": True, "fsync": False, "partitions_per_site": 4, "policy": "none",
             "plans": "fixed", **(settings or {}),

@@ -244,6 +244,7 @@ EXPRESSIONS: list[Expression] = [
     call("list", i, j), call("element", call("list", i, j), 2), call("element", call("list", i, j), j),
     call("list_length", call("split", p, ".")), call("list_contains", call("list", i, j), 3),
     call("list_join", call("split", p, "."), "|"), call("list_sort", call("split", p, ".")),
+    call("sort_array", call("split", p, ".")),
     call("list_distinct", call("split", p, "1")), call("list_sum", call("list", i, j)),
     call("list_min", call("list", i, j)), call("list_max", call("list", i, j)),
     call("list_reverse", call("list", i, j)), call("list_concat", call("list", i), call("list", j)),

@@ -22,7 +22,6 @@ from anabranch.adapt.policies.plans import (
     splits,
     usual_shape,
 )
-from anabranch.control.planning import NO_MIX, Mix
 from anabranch.engine.run import Run
 from anabranch.language.shape import JoinShape, flat_shape, read_shape
 from anabranch.testing.join_shapes import draw_join_shape
@@ -98,17 +97,6 @@ def test_of_shapes_about_as_good_it_is_the_usual_one() -> None:
     assert better is not None
     assert better.shape == flat
     assert usual_shape(3, {}) is None
-
-
-def test_what_rows_are_like_differs_by_pairs_or_by_inputs() -> None:
-    mix = Mix(10.0, (1000.0, 50.0, 50.0))
-    assert not mix.differs(Mix(13.0, (2000.0, 110.0, 90.0)))
-    assert mix.differs(Mix(20.0, mix.rows))
-    assert mix.differs(Mix(10.0, (50.0, 1000.0, 50.0)))
-    assert not Mix(10.0, (1000.0, 1.0, 0.0)).differs(Mix(10.0, (1000.0, 3.0, 2.0))), (
-        "next to nothing"
-    )
-    assert mix.differs(NO_MIX)
 
 
 def test_partitions_of_which_little_is_known_go_by_all() -> None:

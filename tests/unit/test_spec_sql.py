@@ -160,15 +160,18 @@ def test_partitioning_expressions_reach_the_session(
         # where a statement is wrong
         ("CREATE STREAM", "CREAT STREAM",
          "spec.sql, line 1, column 1: there is no statement CREAT here. Did you mean 'CREATE'? "
-         "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE FUNCTION, "
-         "CREATE SINK and SET."),
+         "There are CREATE STREAM, CREATE TABLE, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE "
+         "FUNCTION, CREATE SINK and SET."),
         ("CREATE STREAM", "CREATE STREM", "line 1, column 8: there is no CREATE STREM here. "
          "Did you mean 'STREAM'? There are CREATE STREAM"),
         (SINK, SINK + "DROP QUERY flows;", "line 6, column 1: there is no statement DROP here."),
         (SINK, SINK + "SHOW STREAMS;", "line 6, column 1: there is no statement SHOW here."),
-        (SINK, SINK + "CREATE TABLE x (y INT);", "line 6, column 8: there is no CREATE TABLE here."),
-        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK, FUNCTION after CREATE, got "
-         "the end of the statement."),
+        (SINK, SINK + "CREATE INDEX x (y);", "line 6, column 8: there is no CREATE INDEX here."),
+        (SINK, SINK + "CREATE TABLE x (y BIGINT);", "expected WITH (path = 'folder') or WITH (delta = "),
+        (SINK, SINK + "CREATE TABLE x WITH (format = 'csv');", "where do the rows come from? WITH (path = "),
+        (SINK, SINK + "CREATE TABLE x WITH (lanes = true);", "lanes"),
+        (SINK, SINK + "CREATE", "column 7: expected STREAM, QUERY, VIEW, SINK, TABLE, FUNCTION after CREATE, "
+         "got the end of the statement."),
         (SINK, SINK + "SELECT * FROM tcp", "line 6, column 1: a SELECT needs a name here: "
          "CREATE QUERY name AS SELECT * FROM stream."),
         ("srcIP;\n", "srcIP\n", "line 5, column 1: expected ';' before the next statement"),

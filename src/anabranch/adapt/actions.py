@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from anabranch.adapt.policies.transitions import MOVED, WAYS, Transition
+from anabranch.settings import PARALLEL_TRACK
+
 
 class Target(Protocol):
     """What actions are applied to: the maps of the exchanges, and what is done about hot slots."""
@@ -35,8 +38,9 @@ class Target(Protocol):
     def clean_up(self, exchange: str, partition: int) -> None: ...
 
     def replan(
-        self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str
-    ) -> None: ...
+        self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str,
+        protocol: str,
+    ) -> None: ...  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -203,7 +207,7 @@ class Merge(Action):
 
 @dataclass(frozen=True)
 class Replan(Action):
-    """Partitions of a join to another shape, by moving state.
+    """Partitions of a join to another shape, by moving state or on a parallel track.
 
     >>> Replan("j", 0, "cost", "j", (0, 64), before="(0,1,2)", shape="((0,1),2)").words()
     'run j as ((0,1),2) in place of (0,1,2) on 2 partitions'
@@ -216,6 +220,8 @@ class Replan(Action):
     shape: str
     expected: float | None = None
     """What an epoch is expected to cost in it, against the shape before."""
+    way: Transition = MOVED
+    """How they come to it, and what that should cost."""
 
     @property
     def subjects(self) -> tuple[tuple[str, int], ...]:
@@ -224,15 +230,19 @@ class Replan(Action):
     def words(self) -> str:
         count = len(self.partitions)
         on = "1 partition" if count == 1 else f"{count} partitions"
-        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}"
+        way = f", {WAYS[PARALLEL_TRACK]}" if self.way.protocol == PARALLEL_TRACK else ""
+        return f"run {self.subquery} as {self.shape} in place of {self.before} on {on}{way}"
 
     def apply(self, target: Target) -> None:
-        target.replan(self.exchange, self.subquery, self.partitions, self.shape)
+        target.replan(self.exchange, self.subquery, self.partitions, self.shape, self.way.protocol)
 
     def plain(self) -> dict[str, Any]:
         how = {
             "subquery": self.subquery, "partitions": list(self.partitions), "before": self.before,
-            "shape": self.shape, "protocol": "moving state", "costExpected": self.expected,
+            "shape": self.shape, "costExpected": self.expected,
+            "protocol": self.way.protocol.replace("-", " "), "protocolReason": self.way.reason,
+            "movingCost": round(self.way.moving),
+            "trackCost": None if self.way.track is None else round(self.way.track),
         }  # fmt: skip
         return {**super().plain(), **how}
 

@@ -25,6 +25,7 @@ from anabranch.bench.latency import run_latency
 from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
+from anabranch.bench.plans import run_plans
 from anabranch.bench.reorder import run_reorder
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
@@ -33,6 +34,7 @@ from anabranch.bench.skew import run_skew
 from anabranch.bench.spill import run_spill
 from anabranch.bench.start import run_start
 from anabranch.bench.state_growth import run_state_growth
+from anabranch.bench.store import run_store
 from anabranch.bench.strategies import run_strategies
 from anabranch.bench.theta import run_theta
 from anabranch.bench.timeline import run_timeline
@@ -60,6 +62,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "dataframe": run_dataframe,
     "start": run_start,
     "reorder": run_reorder,
+    "plans": run_plans,
     "partitioning": run_partitioning,
     "strategies": run_strategies,
     "sharing": run_sharing,
@@ -73,6 +76,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "idle": run_idle,
     "observe": run_observe,
     "kafka": run_kafka,
+    "store": run_store,
 }
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -164,6 +168,12 @@ def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 
 
 @app.command()
+def plans(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Plans and load together, on emulated sites: the paper on plan-aware balancing (about 2 minutes)."""
+    _finish(_measure(["plans"], quick, save), as_json)
+
+
+@app.command()
 def topn(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """The best rows of windows and the rows before: what is kept, rate against Spark's (about 3 minutes)."""
     _finish(_measure(["topn"], quick, save), as_json)
@@ -239,6 +249,12 @@ def observe(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
 def kafka(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """A topic of 5 million messages through an aggregate, JSON and Avro, and latency (about 4 minutes)."""
     _finish(_measure(["kafka"], quick, save), as_json)
+
+
+@app.command()
+def store(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Requests an epoch to an S3 server that holds everything, and while it fails (about 2 minutes)."""
+    _finish(_measure(["store"], quick, save), as_json)
 
 
 @app.command("all")

@@ -27,10 +27,10 @@ from anabranch.observe.steps import Steps
 from anabranch.session import Session
 from anabranch.testing.sources import EpochSource
 
-ROWS = 12_000
+ROWS = 60_000
 """Rows of a fast stream in an epoch; slow ones have a twentieth."""
 SLOWER = 20
-KEYS = 120
+KEYS = 1_200
 EPOCHS = (2, 18, 18)
 """Epochs in which all streams are slow, then A alone is fast, then B alone."""
 SETTLING = 9

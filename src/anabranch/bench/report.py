@@ -9,9 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.bench.kafka import kafka_lines
+from anabranch.bench.plans import plans_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
 from anabranch.bench.speed_report import SPEED_LINES
+from anabranch.bench.store import store_lines
 
 
 def show(result: Result, console: Console) -> None:
@@ -276,9 +278,10 @@ def _observe(figures: dict[str, Any]) -> Iterator[str]:
 LINES = {
     **SPEED_LINES,
     "aggregate": _aggregate, "state-growth": _state_growth, "join": _join,
-    "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "partitioning": _partitioning,
+    "multijoin": _join, "hotjoin": _hotjoin, "reorder": reorder_lines, "plans": plans_lines,
+    "partitioning": _partitioning,
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
-    "topn": _topn, "observe": _observe, "kafka": kafka_lines,
+    "topn": _topn, "observe": _observe, "kafka": kafka_lines, "store": store_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

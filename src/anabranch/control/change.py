@@ -74,7 +74,9 @@ class Change:
     def clean_up(self, exchange: str, partition: int) -> None:
         self._spilling.clean_up(exchange, [self._maps[exchange].range_at(partition)])
 
-    def replan(self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str) -> None:
+    def replan(
+        self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str, protocol: str
+    ) -> None:
         known = self._maps[exchange]
         slots = sorted(known.range_at(partition) for partition in partitions)
-        self._shapes.replan(subquery, slots, shape)
+        self._shapes.replan(subquery, slots, shape, protocol)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from anabranch.adapt.actions import Action, Replan
+from anabranch.adapt.protocols.parallel_track import TRACK_STEPS
 from anabranch.adapt.protocols.replanning import STEPS
+from anabranch.amount import several
 
 CONTROLLER, BY_HAND, SITES = "controller", "hand", "sites"
 """Who decides: what was measured, the user, or sites that come and go."""
@@ -77,8 +79,10 @@ class DecisionHistory:
                 decision.given_up = reason
                 return
 
-    def reshaped(self, subquery: str, slots: Sequence[tuple[int, int]], epoch: int) -> None:
-        """Notes that slots of a join have come to another shape; a change may take several epochs."""
+    def reshaped(
+        self, subquery: str, slots: Sequence[tuple[int, int]], steps: Mapping[str, int]
+    ) -> None:
+        """Notes steps of slots of a join to another shape; a change may take several epochs."""
         told: set[int] = set()
         for decision in reversed(self._decisions):
             action = decision.action
@@ -90,8 +94,21 @@ class DecisionHistory:
             mine = {p for p in action.partitions if any(first <= p < end for first, end in slots)}
             if mine - told:
                 told |= mine
-                decision.steps = {**dict.fromkeys(STEPS, epoch), **decision.steps, STEPS[-1]: epoch}
+                last = {step: steps[step] for step in (STEPS[-1], TRACK_STEPS[-1]) if step in steps}
+                decision.steps = {**steps, **decision.steps, **last}
                 decision.steps |= dict.fromkeys(STEPS[:2], decision.epoch)
+
+    def last_shapes(self) -> dict[str, str]:
+        """By join the last change of its shape that is remembered, in words: what, how and why."""
+        found = {}
+        for decision in self._decisions:
+            action = decision.action
+            if isinstance(action, Replan) and decision.accepted:
+                on = several(len(action.partitions), "partition")
+                what = f"{action.shape} in place of {action.before} on {on}"
+                how = f"{action.way.words()}, after epoch {decision.epoch}: {decision.reason}"
+                found[action.subquery] = f"{what}, {how}"
+        return found
 
     def all(self) -> list[Decision]:
         """Every decision, oldest first."""

@@ -101,6 +101,10 @@ class Governor:
         """What was decided since it was last asked for."""
         return self._history.tell()
 
+    def last_shapes(self) -> dict[str, str]:
+        """By join the last change of its shape, in words."""
+        return self._history.last_shapes()
+
     def describe(self, manifest: Manifest, recent: Sequence[Decision]) -> dict[str, Any]:
         """The state of the controllers, and recent decisions."""
         return {
@@ -113,6 +117,7 @@ class Governor:
             "memory": self._balancing.describe_memory(),
             "aside": self.holdings.spilling.describe(manifest, self.maps),
             "shapes": self.holdings.shapes.describe(manifest, self.maps),
+            "tracks": self.holdings.shapes.describe_tracks(manifest, self.maps),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],
@@ -151,7 +156,7 @@ class Governor:
             self._balancing.look(situation)
         orders += self._relieve(manifest)
         busy = self._busy(manifest)
-        orders += self._carry_out(self.planning.decide(observed, self.maps, busy), epoch)
+        orders += self._carry_out(self.planning.decide(observed, self.maps, busy, manifest), epoch)
         self._finish(observed.ended)
         self._hold(manifest)
         return orders

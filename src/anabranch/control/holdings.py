@@ -48,6 +48,8 @@ class Steered:
     moving: list[MovingRecord]
     shapes: dict[str, Shapes] = field(default_factory=dict)
     """The shapes that joins are to have."""
+    by_track: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    """Their slots that are to come to them on a parallel track."""
 
 
 class Holdings:
@@ -200,6 +202,7 @@ class Holdings:
             pins=self.pins.by_exchange(),
             moving=recorded(self.transitions.moves.moving.values()),
             shapes=dict(self.shapes.wanted),
+            by_track={name: list(slots) for name, slots in self.shapes.by_track.items()},
         )
 
 

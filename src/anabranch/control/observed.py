@@ -49,6 +49,8 @@ class JoinWork:
     """What all sites together spent on it."""
     sampling: float = 0.0
     """The part of it that went into counting what it would do in other shapes."""
+    kept: tuple[float, ...] = ()
+    """The rows of each input that it remembered."""
 
 
 @dataclass(frozen=True)

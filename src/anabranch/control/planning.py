@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-
-import numpy as np
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import (
@@ -18,6 +17,7 @@ from anabranch.adapt.policies.plans import (
     usual_shape,
 )
 from anabranch.control.decisions import Decision
+from anabranch.control.looking import Looking
 from anabranch.control.observed import JoinWork, Observed
 from anabranch.control.shapes import JoinShapes, shown
 from anabranch.control.transitions import Subject
@@ -25,22 +25,12 @@ from anabranch.language.shape import read_shape
 from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import FIXED_PLANS, PER_SITE, Settings
+from anabranch.state.manifest import Manifest
 
 RECENT = 0.3
 """The weight of the newest epoch in the seconds that a row takes."""
 MEASURED = 5
 """Epochs over which the effect of a change is measured."""
-FIRST_COST = 0.05
-"""Seconds in which a site counts what other shapes would do, as long as none has done so."""
-CHANGED = 1.5
-"""Pairs of a row, or the share of an input, that are so many times what they were when a join was last
-looked at are a reason to look again ..."""
-SOONER = 15
-"""... so many times as soon: that is for what changes now and then. A first look is as soon."""
-
-
-SLIGHT = 0.02
-"""The share of an input that is as good as none."""
 
 
 @dataclass
@@ -55,44 +45,13 @@ class Measuring:
     paces: list[float] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Mix:
-    """What the rows of an epoch are like, as far as it says that another shape may be better."""
-
-    pairs: float
-    """Pairs that were looked at for a row."""
-    rows: tuple[float, ...]
-    """Those of each input, if that is known."""
-
-    def differs(self, other: Mix) -> bool:
-        """Whether it is clearly another one; inputs with next to nothing do not count."""
-        if _apart(self.pairs + 1, other.pairs + 1):
-            return True
-        mine, theirs = (np.asarray(one.rows) / max(sum(one.rows), 1) for one in (self, other))
-        return len(mine) == len(theirs) and any(map(_apart, mine + SLIGHT, theirs + SLIGHT))
-
-
-NO_MIX = Mix(0.0, ())
-
-
-def _apart(one: float, other: float) -> bool:
-    return max(one, other) > CHANGED * min(one, other)
-
-
 class PlanChoice:
     """Decides now and then whether partitions of joins should have other shapes."""
 
     def __init__(self, plan: Plan, settings: Settings, shapes: JoinShapes) -> None:
         self._plan, self._settings, self._shapes = plan, settings, shapes
         self._joins = {} if settings.plans == FIXED_PLANS else shapes.inputs
-        self._work = dict.fromkeys(self._joins, 0.0)
-        """The seconds that each join has worked since it was last looked at."""
-        self._cost: dict[str, float] = {}
-        """The seconds that this took."""
-        self._mix: dict[str, Mix] = {}
-        """What rows are like now, and what they were like at the last look."""
-        self._mix_seen: dict[str, Mix] = {}
-        self._sites = 1
+        self._looking = Looking(settings.replan_effort)
         self._known: dict[tuple[str, int], Counted] = {}
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
         """The shape for which each partition, or site, has a better one, and how often in a row it had."""
@@ -108,30 +67,19 @@ class PlanChoice:
         doubtful = {
             n for (n, _), (shape, times) in self._seen.items() if shape and times < CONVINCED
         }
-        return frozenset(name for name in self._joins if name in doubtful or self._worth(name))
-
-    def _worth(self, name: str) -> bool:
-        """Whether a join has worked so much since it was looked at that another look is little beside it."""
-        cost = self._cost.get(name, FIRST_COST * self._sites)
-        allowed = self._work[name] * self._settings.replan_effort
-        seen, now = self._mix_seen.get(name), self._mix.get(name)
-        changed = seen is None or (now is not None and now.differs(seen))
-        return allowed > 0 and (SOONER if changed else 1) * allowed >= cost
+        return self._looking.wanted(doubtful)
 
     def _observe(self, observed: Observed) -> None:
         """Takes in what joins have done, and what they would do in other shapes."""
-        self._sites = observed.sites
         for name in self._joins:
             done = observed.joins.get(name, JoinWork())
-            seconds = done.seconds - done.sampling
-            self._work[name] += seconds
+            rates = observed.inputs.get(self._plan.subqueries[name].exchange)
+            rows, shapes = rates.rows if rates else (), self._shapes.wanted[name]
+            self._looking.take_in(name, done, rows, shapes, observed.sites)
             if done.rows:
-                self._measure(name, seconds / done.rows)
-                rates = observed.inputs.get(self._plan.subqueries[name].exchange)
-                self._mix[name] = Mix(done.pairs / done.rows, rates.rows if rates else ())
+                self._measure(name, (done.seconds - done.sampling) / done.rows)
             if name in observed.sampled:
-                self._work[name], self._cost[name] = 0.0, done.sampling
-                self._mix_seen[name] = self._mix.get(name, NO_MIX)
+                self._looking.looked(name, done.sampling)
 
     def _measure(self, name: str, pace: float) -> None:
         """Takes in the seconds of a row, and tells decisions what has become of it since."""
@@ -147,8 +95,9 @@ class PlanChoice:
                 self._open.remove(one)
 
     def decide(
-        self, observed: Observed, maps: Mapping[str, PartitionMap], staying: Collection[Subject]
-    ) -> list[Decision]:
+        self, observed: Observed, maps: Mapping[str, PartitionMap], staying: Collection[Subject],
+        manifest: Manifest,
+    ) -> list[Decision]:  # fmt: skip
         """What follows from the last sample, if there was one."""
         self._observe(observed)
         lines: list[Decision] = []
@@ -168,7 +117,7 @@ class PlanChoice:
                     ([s for s in some_starts if s not in free], False),
                 ):
                     ratio = sum(expected) / len(expected)
-                    lines += self._lines(observed.epoch, name, known, part, shape, ratio, accepted)
+                    lines += self._lines(manifest, name, known, part, shape, ratio, accepted)
         return lines
 
     def _better(
@@ -181,7 +130,8 @@ class PlanChoice:
         groups = pooled(counted, owners) if by_site else counted
         smooth = {}
         for group, one in groups.items():
-            smooth[group] = self._known[name, group] = one.smoothed(self._known.get((name, group)))
+            before = None if self._looking.anew(name) else self._known.get((name, group))
+            smooth[group] = self._known[name, group] = one.smoothed(before)
         found: list[tuple[int, Better]] = []
         usual = usual_shape(inputs, smooth)
         for group, one in settled(smooth):
@@ -189,25 +139,35 @@ class PlanChoice:
             now = read_shape(shown(self._shapes.shape_at(name, members[0]), inputs), inputs)
             better = propose_shape(inputs, one, now, usual)
             shape = "" if better is None else str(now)
-            before, times = self._seen.get((name, group), ("", 0))
-            times = times + 1 if before == shape else 1
+            last, times = self._seen.get((name, group), ("", 0))
+            times = times + 1 if last == shape else 1
             self._seen[name, group] = shape, times
             if better is not None and times >= CONVINCED:
                 found += [(start, better) for start in members]
         return found
 
     def _lines(
-        self, epoch: int, name: str, known: PartitionMap, starts: list[int], shape: str,
+        self, manifest: Manifest, name: str, known: PartitionMap, starts: list[int], shape: str,
         expected: float, accepted: bool,
     ) -> list[Decision]:  # fmt: skip
         cause = f"it should cost {expected:.2f} times as much"
         kept = self._shapes.kept(name, shape)
-        actions: list[Replan] = self._shapes.changes(name, known, starts, kept, cause)
+        actions: list[Replan] = self._shapes.changes(
+            name, known, starts, kept, cause, manifest.subqueries[name],
+            self._counted(name, known, starts),
+        )  # fmt: skip
         reason = cause if accepted else "its state is on its way, or put aside"
         lines = [
-            Decision(epoch, replace(one, expected=round(expected, 3)), accepted, reason)
+            Decision(manifest.epoch, replace(one, expected=round(expected, 3)), accepted, reason)
             for one in actions
         ]
         if accepted:
             self._open += [Measuring(name, line, self._pace.get(name, 0.0)) for line in lines]
         return lines
+
+    def _counted(self, name: str, known: PartitionMap, starts: list[int]) -> Counted | None:
+        """What was counted of these partitions, or of their sites."""
+        by_site = self._settings.plans == PER_SITE
+        groups = {known.site_at(start) if by_site else start for start in starts}
+        found = [self._known[name, group] for group in groups if (name, group) in self._known]
+        return functools.reduce(Counted.plus, found) if found else None

@@ -1,28 +1,36 @@
 """The shapes of a run's joins (P1): which they have, which they are to have, and what of that comes next.
 
 What is wanted is kept in the manifest beside what is there; where they differ, the protocol of
-`adapt/protocols/replanning.py` brings one to the other, over as many epochs as it takes.
+`adapt/protocols/replanning.py` brings one to the other, or that of `adapt/protocols/parallel_track.py`, over
+as many epochs as it takes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from anabranch.adapt.actions import Replan
-from anabranch.adapt.protocols.replanning import Turn, next_turn, validate
+from anabranch.adapt.policies.plans import Counted
+from anabranch.adapt.policies.transitions import choose_transition
+from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
+from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
+from anabranch.control.rates import Rates
 from anabranch.errors import SettingsError
+from anabranch.language.join import Join
 from anabranch.language.shape import NAMED, flat_shape, read_shape, written_shape
+from anabranch.operators.due import all_go
 from anabranch.plan.plan import Plan
 from anabranch.routing.grid import Scattered
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import union
+from anabranch.routing.ranges import subtract, union
 from anabranch.routing.reach import Apart, Holds, slots_of
-from anabranch.routing.shaped import FLAT, Shapes, Slots, differing, reshaped, shapes_in_use
-from anabranch.settings import FIXED_PLANS, Settings
-from anabranch.state.manifest import Manifest
+from anabranch.routing.shaped import FLAT, Shapes, Slots, reshaped, shapes_in_use, tracks_in_use
+from anabranch.settings import FIXED_PLANS, MOVING_STATE, PARALLEL_TRACK, Settings
+from anabranch.state.manifest import Manifest, SubqueryRecord
 
 REMADE_BYTES = 64 * 1024 * 1024
 """State of which a site makes intermediates in one epoch."""
@@ -43,29 +51,51 @@ class JoinShapes:
         asked = {name: given_shape(settings.join_shape, n) for name, n in self.inputs.items()}
         if settings.join_shape not in NAMED:
             _refuse_unsuited(settings.join_shape, sorted({*self.inputs.values()}))
+        self._asked = settings.transition
+        self._rates = Rates()
+        self.by_track: dict[str, Slots] = {
+            name: tuple(manifest.subqueries[name].by_track) for name in self.inputs
+        }
+        """The slots that are to come to the shape that is wanted for them on a parallel track."""
         for name, shape in asked.items():
             # A checkpoint keeps the shapes that were chosen, unless they are fixed
             if shape is not None and (manifest.epoch < 0 or settings.plans == FIXED_PLANS):
                 slots = manifest.exchanges[plan.subqueries[name].exchange].map().slots
                 self.wanted[name] = reshaped((), [(0, slots)], shape)
+                track = settings.transition == PARALLEL_TRACK and not self.endless(name)
+                if manifest.epoch < 0 or settings.transition == MOVING_STATE:
+                    self.by_track[name] = ()
+                elif track:
+                    self.by_track[name] = ((0, slots),)
 
     def changes(
-        self, subquery: str, known: PartitionMap, starts: Sequence[int], shape: str, cause: str
-    ) -> list[Replan]:
-        """What brings partitions to a shape, by the shape that is wanted for them so far."""
+        self, subquery: str, known: PartitionMap, starts: Sequence[int], shape: str, cause: str,
+        record: SubqueryRecord, counted: Counted | None = None, transition: str | None = None,
+    ) -> list[Replan]:  # fmt: skip
+        """What brings partitions to a shape, and how, by the shape that is wanted for them so far."""
         inputs, exchange = self.inputs[subquery], self._plan.subqueries[subquery].exchange
         former: dict[str, list[int]] = {}
         for start in starts:
             before = self.shape_at(subquery, start)
             if before != shape or self.shape_at(subquery, known.range_at(start)[1] - 1) != shape:
                 former.setdefault(before, []).append(start)
-        return [
-            Replan(
-                exchange, some[0], cause, subquery, tuple(some), shown(before, inputs),
-                shown(shape, inputs),
-            )
-            for before, some in former.items()
-        ]  # fmt: skip
+        found = []
+        for before, some in former.items():
+            texts = shown(before, inputs), shown(shape, inputs)
+            old, new = (read_shape(text, inputs) for text in texts)
+            slots = [known.range_at(start) for start in some]
+            way = choose_transition(
+                transition or self._asked,
+                old, new,
+                self._rates.remembered(subquery, record, slots, self.endless(subquery), counted),
+            )  # fmt: skip
+            found.append(Replan(exchange, some[0], cause, subquery, tuple(some), *texts, way=way))
+        return found
+
+    def endless(self, subquery: str) -> bool:
+        """Whether rows of a join are kept for ever: a track would not end."""
+        node = self._plan.subqueries[subquery].node
+        return not (isinstance(node, Join) and all_go(node))
 
     def kept(self, subquery: str, text: str) -> str:
         """A shape of a join as manifests have it."""
@@ -76,19 +106,12 @@ class JoinShapes:
         found = (one.shape for one in self.wanted[subquery] if one.first <= slot < one.end)
         return next(found, FLAT)
 
-    def replan(self, subquery: str, slots: Slots, shape: str) -> None:
-        """Wants another shape for these slots, as people write it."""
+    def replan(self, subquery: str, slots: Slots, shape: str, protocol: str) -> None:
+        """Wants another shape for these slots, as people write it, and to come to it in this way."""
         kept = kept_shape(shape, self.inputs[subquery])
+        others = subtract(self.by_track[subquery], slots)
+        self.by_track[subquery] = union(others, slots) if protocol == PARALLEL_TRACK else others
         self.wanted[subquery] = reshaped(self.wanted[subquery], slots, kept)
-
-    def under_way(self, manifest: Manifest) -> dict[str, Slots]:
-        """The slots of each join that are not yet as they are wanted."""
-        found = {}
-        for name in self.inputs:
-            known = manifest.exchanges[manifest.subqueries[name].exchange].map().slots
-            some = differing(manifest.subqueries[name].shapes, self.wanted[name], known)
-            found[name] = sorted(pair for ranges in some.values() for pair in ranges)
-        return {name: some for name, some in found.items() if some}
 
     def take_next(
         self, manifest: Manifest, maps: Mapping[str, PartitionMap], held: Holds,
@@ -99,7 +122,8 @@ class JoinShapes:
         turns: dict[str, Turn] = {}
         for name in self.inputs:
             exchange, now = self._plan.subqueries[name].exchange, manifest.subqueries[name]
-            if not now.shapes and not self.wanted[name]:
+            self._rates.observe(name, manifest)
+            if not now.shapes and not self.wanted[name] and not now.tracks:
                 continue
             known = maps[exchange]
             hot = [
@@ -116,14 +140,26 @@ class JoinShapes:
             by_slot = now.shelf.bytes_by_slot[: known.slots]
             sizes[: len(by_slot)] = by_slot
             owners = known.site_of(np.arange(known.slots))
-            shapes = tuple(now.shapes)
-            turns[name] = next_turn(
-                shapes, self.wanted[name], flat, resting, sizes, owners, REMADE_BYTES
+            shapes, tracks = tuple(now.shapes), tuple(now.tracks)
+            remaining = remaining_slots(tracks, ((ref.born[0], ref.live) for ref in now.shelf))
+            wishes = Wishes(self.wanted[name], self.by_track[name], flat, resting)
+            step = next_step(
+                shapes, tracks, wishes, remaining, sizes, owners, REMADE_BYTES, manifest.epoch + 1
             )
-            validate(turns[name], shapes, flat, resting)
-            if turns[name].changing:
-                self._history.reshaped(name, turns[name].slots, manifest.epoch + 1)
+            turns[name] = step.turn
+            self._tell(name, step, manifest.epoch + 1)
         return turns
+
+    def _tell(self, name: str, step: Step, epoch: int) -> None:
+        """Notes what changes do with an epoch."""
+        *known, both, gone, dropped = TRACK_STEPS
+        tracked, note = step.tracked, self._history.reshaped
+        if step.moved:
+            note(name, step.moved, dict.fromkeys(STEPS, epoch))
+        if tracked.begun:
+            note(name, tracked.begun, dict.fromkeys([*known, both], epoch))
+        if tracked.ended:
+            note(name, tracked.ended, {gone: epoch - 1, dropped: epoch})
 
     def describe(
         self, manifest: Manifest, maps: Mapping[str, PartitionMap]
@@ -135,6 +171,24 @@ class JoinShapes:
             used = shapes_in_use(tuple(manifest.subqueries[name].shapes), known.starts, known.slots)
             found[name] = {shown(shape, inputs): count for shape, count in used.items()}
         return found
+
+    def describe_tracks(
+        self, manifest: Manifest, maps: Mapping[str, PartitionMap]
+    ) -> dict[str, list[dict[str, Any]]]:
+        """By join, what comes to another shape on a parallel track."""
+        found = {}
+        for name, inputs in self.inputs.items():
+            known = maps[self._plan.subqueries[name].exchange]
+            used = tracks_in_use(manifest.subqueries[name].tracks, known.starts)
+            found[name] = [
+                {
+                    "shape": shown(one.shape, inputs),
+                    "since": one.since,
+                    "partitions": one.partitions,
+                }
+                for one in used
+            ]
+        return {name: tracks for name, tracks in found.items() if tracks}
 
 
 def _refuse_unsuited(text: str, known: Sequence[int]) -> None:

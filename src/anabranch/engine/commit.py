@@ -177,6 +177,7 @@ class Checkpoint:
                 + result_rows.get(output.query, 0)
                 for output in self.plan.outputs
             },
+            tables=dict(orders.tables),
             ordinal=max((offer.next_ordinal for offer in offers.values()), default=before.ordinal),
             ended=orders.ended,
             queries=before.queries,

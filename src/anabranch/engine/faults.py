@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from anabranch.errors import SettingsError
+
 StepHook: TypeAlias = Callable[[str, int], None]
 """Called with the name of a step and the number of the epoch."""
 
@@ -44,6 +46,13 @@ class Burden:
 
 Burdens: TypeAlias = Callable[[int], Mapping[int, Burden]]
 """What weighs on sites in an epoch."""
+
+
+def require_burdens(burdens: object) -> None:
+    """Raises SettingsError unless it is what a run can be burdened with, or nothing."""
+    if not (burdens is None or callable(burdens)):
+        expected = "a Schedule or another function of the epoch for burdens"
+        raise SettingsError(f"Expected {expected}, got {burdens!r}: Schedule([slow(0)]), say.")
 
 
 @dataclass(frozen=True)

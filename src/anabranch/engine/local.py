@@ -18,6 +18,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from anabranch.engine.class_archive import archive_options
 from anabranch.errors import RunError
 
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
@@ -63,7 +64,8 @@ def local_spark(
     options = settings.get("spark.driver.extraJavaOptions", "")
     if "log4j2.configurationFile" not in options:
         quiet = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-        settings["spark.driver.extraJavaOptions"] = f"{JAVA_OPTIONS} {quiet} {options}".strip()
+        ours = f"{JAVA_OPTIONS} {archive_options(options)} {quiet} {options}"
+        settings["spark.driver.extraJavaOptions"] = " ".join(ours.split())
     builder = SparkSession.builder.master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
@@ -90,6 +92,18 @@ def launch(conf: SparkConf) -> None:
     finally:
         os.close(outgoing)
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def end_java() -> None:
+    """Ends the JVM of this process, and waits until it has."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    gateway.shutdown()
+    # It ends when its standard input does
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+    SparkContext._gateway = SparkContext._jvm = None
 
 
 def _pass_on(incoming: int) -> None:

@@ -13,6 +13,7 @@ from anabranch.errors import LanguageError, SettingsError
 from anabranch.language.window import duration
 from anabranch.settings import FINITE, Settings
 from anabranch.sources.ahead import Ahead
+from anabranch.sources.lookup_table import LookupTable
 from anabranch.state.manifest import QueryRecord
 
 TRIGGERS = ("available-now", "continuous")
@@ -43,6 +44,8 @@ class RunOptions:
     """What the checkpoint remembers of each query."""
     evolution: Evolution | None = None
     """What becomes of the queries of the checkpoint, if it had others."""
+    tables: Mapping[str, LookupTable] = field(default_factory=dict)
+    """What rows are joined with that is no stream."""
     temporary: bool = False
     """Whether the checkpoint goes away with the run."""
     faults: Faults = field(default_factory=Faults)

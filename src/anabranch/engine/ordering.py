@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from anabranch.control.governor import Governor
 from anabranch.engine.commit import Checkpoint
 from anabranch.engine.lanes import lanes_reached
+from anabranch.engine.lookups import Lookups
 from anabranch.engine.options import RunOptions
 from anabranch.engine.orders import Orders, StandingOrders, stream_orders
 from anabranch.engine.preparing import Attempt
@@ -28,6 +29,8 @@ class Ordering:
         self._plan, self._options = plan, options
         self._checkpoint, self._governor = checkpoint, governor
         self._standing = StandingOrders(plan, options.root, options.settings)
+        place = checkpoint.store.place
+        self._lookups = Lookups(options.tables, place, options.settings.fsync)
 
     def attempt(self, epoch: int) -> Attempt:
         """A new try of an epoch."""
@@ -90,6 +93,7 @@ class Ordering:
                 for name, reached in manifest.reach.items()
             },
             cleaned=cleaned,
+            tables=self._lookups.versions(manifest.tables),
             fetch=governor.fetches(manifest),
             faults=options.faults.of_sites(epoch, attempt.name, options.checkpoint),
         )

@@ -17,7 +17,7 @@ from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
 from anabranch.state.group import LEAST_PIECE, PIECE_BYTES
-from anabranch.state.manifest import HeldRef
+from anabranch.state.manifest import HeldRef, TableRecord
 from anabranch.state.place import Place, place
 from anabranch.state.shelf import Shelf
 
@@ -109,6 +109,8 @@ class Orders:
     """The slot of each lane, for streams that come partitioned as the plan wants them."""
     lane_times: Mapping[str, Mapping[str, int | None]] = field(default_factory=dict)
     """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
+    tables: Mapping[str, TableRecord] = field(default_factory=dict)
+    """The version of each table that rows are joined with."""
 
     @property
     def holds(self) -> Holds:

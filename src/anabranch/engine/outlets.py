@@ -62,7 +62,7 @@ class Outlets:
         if self._options.dead_letter is not None:
             self._dead_letter = claim(
                 Path(self._options.dead_letter), "The dead-letter folder", run, self._place,
-                "*/*/epoch=*", settings.private_files, self._options.temporary,
+                ("*/*/epoch=*",), settings.private_files, self._options.temporary,
             )  # fmt: skip
 
     def stagings(self, epoch: int, attempt: str) -> dict[str, Staging]:

@@ -113,6 +113,8 @@ def subquery_record(
         **identified(subquery),
         shelf=before.shelf.after(change),
         shapes=list(orders.turns.get(subquery.name, NO_TURN).shapes),
+        tracks=list(orders.turns.get(subquery.name, NO_TURN).tracks),
+        by_track=list(steered.by_track.get(subquery.name, ())),
         wanted_shapes=list(steered.shapes.get(subquery.name, ())),
         watermark=subquery.watermark(reach.watermark),
         combine=subquery.name in steered.combining,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import SubqueryReport, masked_as_plain
-from anabranch.engine.reshaping import groups_of, reshape
+from anabranch.engine.reshaping import Group, groups_of, reshape
 from anabranch.operators.base import Moment
 from anabranch.operators.join import SymmetricJoin
 from anabranch.plan.subquery import Subquery
@@ -29,11 +29,11 @@ def parts_of(
     Slots with something that is packed come piece by piece, so that little is unpacked; so do those that come
     to another shape first, with what is not due by the watermark before.
     """
-    for slots, shape, former in groups_of(orders, subquery, flow):
-        state = _state(orders, subquery, flow, slots, shape)
-        if shape != former:
+    for group in groups_of(orders, subquery, flow):
+        state, slots = _state(orders, subquery, flow, group), group.slots
+        if group.there is not None:
             for piece in state.in_pieces():
-                _reshape(orders, subquery, site, piece, former, before, done)
+                _reshape(orders, subquery, site, piece, group.there, before, done)
                 yield piece
             continue
         packed = union([], [some for ref in state.refs if ref.packed for some in state.wanted(ref)])
@@ -48,31 +48,29 @@ def parts_of(
             yield from state.part(packed).in_pieces()
 
 
-def _state(
-    orders: Orders, subquery: Subquery, flow: SlotFlow, slots: Ranges, shape: str
-) -> SiteState:
-    """The state of these slots of a flow."""
-    near = orders.shelves[subquery.name].within(slots)
+def _state(orders: Orders, subquery: Subquery, flow: SlotFlow, group: Group) -> SiteState:
+    """The state of some slots of a flow."""
+    near = orders.shelves[subquery.name].within(group.slots)
     if flow.newest:
         oldest = min(epoch for epoch, _ in flow.newest)
         near = [ref for ref in near if ref.born[1] > oldest]
     state = SiteState(
-        orders.place, near, slots, orders.epoch, orders.piece_bytes, flow.newest, shape,
-        copies=_copies(orders, subquery),
+        orders.place, near, group.slots, orders.epoch, orders.piece_bytes, flow.newest, group.shape,
+        group.track, copies=_copies(orders, subquery),
     )  # fmt: skip
     state.refs = [ref for ref in near if state.wanted(ref)]
     return state
 
 
 def _reshape(
-    orders: Orders, subquery: Subquery, site: int, piece: SiteState, former: str,
+    orders: Orders, subquery: Subquery, site: int, piece: SiteState, there: Sequence[str],
     before: int | None, done: SubqueryReport,
 ) -> None:  # fmt: skip
     """Brings a piece of the state of a join to the shape in which it goes on."""
     join = subquery.operator
     assert isinstance(join, SymmetricJoin)
     name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
-    written, masked = reshape(join, piece, former, before, name, fsync)
+    written, masked = reshape(join, piece, there, before, name, fsync)
     done.segments += written
     done.masked += masked_as_plain(masked)
 

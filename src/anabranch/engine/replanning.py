@@ -13,6 +13,7 @@ from anabranch.engine.orders import Orders
 from anabranch.engine.report import EpochReport, SubqueryReport
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.sampled import sample
+from anabranch.operators.tree import table_of
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import slot_of_locator
@@ -67,5 +68,9 @@ def work_of(orders: Orders, report: EpochReport) -> dict[str, JoinWork]:
                 sum(part.rows_out for part in done),
                 sum(part.seconds for part in done),
                 sum(part.sampling for part in done),
+                tuple(
+                    float(orders.shelves[name].rows_by_table.get(table_of((number,)), 0))
+                    for number in range(subquery.inputs)
+                ),
             )
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -12,41 +13,59 @@ from anabranch.language.shape import JoinShape, read_shape
 from anabranch.operators.join import SymmetricJoin
 from anabranch.operators.tree import table_of
 from anabranch.plan.subquery import Subquery
-from anabranch.routing.ranges import intersect, subtract
+from anabranch.routing.ranges import intersect, subtract, union
 from anabranch.routing.reach import SlotFlow
-from anabranch.routing.shaped import FLAT, by_shape
+from anabranch.routing.shaped import FLAT, Track, by_shape
 from anabranch.state.group import Masked, SiteState
 from anabranch.state.segment import Ranges, SegmentRef
 
-Group = tuple[Ranges, str, str]
-"""Slots that work in one shape, and the shape that their state has."""
+
+@dataclass(frozen=True)
+class Group:
+    """Slots that work in one shape, or on one track."""
+
+    slots: Ranges
+    shape: str
+    track: Track | None = None
+    there: tuple[str, ...] | None = None
+    """If they come to the shape with this epoch: those that their state has all tables of."""
 
 
 def groups_of(orders: Orders, subquery: Subquery, flow: SlotFlow) -> Iterator[Group]:
     """The slots of a flow by their shapes; nearly always all of them in the flat one."""
     turn = orders.turns.get(subquery.name, NO_TURN)
-    shapes, changing = turn.shapes, turn.changing
-    if not shapes and not changing:
-        yield flow.slots, FLAT, FLAT
+    if turn == NO_TURN:
+        yield Group(flow.slots, FLAT)
         return
-    former = by_shape(changing, [])
-    for shape, ranges in by_shape(shapes, flow.slots).items():
+    former = by_shape(turn.changing, [])
+    tracked = [(one.first, one.end) for one in turn.tracks]
+    for shape, ranges in by_shape(turn.shapes, flow.slots).items():
         slots = intersect(flow.slots, sorted(ranges))
         for before, some in former.items():
-            if found := intersect(slots, sorted(some)):
-                yield found, shape, before
-        settled = subtract(slots, [(one.first, one.end) for one in changing])
+            changed = intersect(slots, sorted(some))
+            # Where a track has ended, the new shape has all of its tables
+            for there, part in (
+                ((before, shape), intersect(changed, sorted(turn.ended))),
+                ((before,), subtract(changed, sorted(turn.ended))),
+            ):
+                if part:
+                    yield Group(part, shape, there=there)
+        for track in turn.tracks:
+            if found := intersect(slots, [(track.first, track.end)]):
+                yield Group(found, shape, track)
+        settled = subtract(slots, union(turn.slots, tracked))
         if settled:
-            yield settled, shape, shape
+            yield Group(settled, shape)
 
 
 def reshape(
-    join: SymmetricJoin, piece: SiteState, former: str, before: int | None,
+    join: SymmetricJoin, piece: SiteState, there: Sequence[str], before: int | None,
     name: Callable[[str], str], fsync: bool,
 ) -> tuple[list[SegmentRef], list[Masked]]:  # fmt: skip
     """Brings a piece of state to its shape: keeps the tables that match, drops others, makes the missing."""
-    there, needed = _tables(join, former), _tables(join, piece.shape)
-    dropped = {table.name for table in join.tables if table.between} - (there & needed)
+    needed = _tables(join, piece.shape)
+    kept = needed & {table for one in there for table in _tables(join, one)}
+    dropped = {table.name for table in join.tables if table.between} - kept
     masked = [
         Masked(ref.file, ref.batch, tuple(slots))
         for ref in piece.refs
@@ -56,7 +75,7 @@ def reshape(
     written: list[SegmentRef] = []
     if piece.shape != FLAT:
         for one in join.tree(piece.shape).joins[:-1]:
-            if one.table in needed - there:
+            if one.table in needed - kept:
                 for number, rows in enumerate(one.all_rows(piece, before)):
                     written += _write(join, piece, one.table, number, rows, name, fsync)
     return written, masked

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from html import escape
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -191,7 +192,8 @@ class Run(Controls):
         """The plan with what the run has measured so far: all that `explain` tells."""
         if self._explainer is None:
             raise RunError("This run was started without a session, which knows what to explain.")
-        return self._explainer(self._checkpoint.manifest)
+        told = self._explainer(self._checkpoint.manifest)
+        return replace(told, reshaped=self._governor.last_shapes())
 
     def explain(self, verbose: bool = False) -> str:
         """The plan as text with what the run has measured so far, while it lasts and after."""

@@ -19,6 +19,7 @@ from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
 from anabranch.language.window import LATEST
 from anabranch.operators.base import time_of
+from anabranch.operators.looked_up import TOLD, Versions
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
 from anabranch.plan.plan import StreamPlan
@@ -34,6 +35,7 @@ MANY_ROWS = 100_000
 
 def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
     """One parcel for each site, in the order of the sites; `handover`: a folder that all of them share."""
+    TOLD.set(Versions(orders.place, orders.tables))
     laps = Laps()
     report = SplitReport(started=laps.started)
     outbox = Outbox(orders)

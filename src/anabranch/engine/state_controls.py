@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from anabranch.adapt.actions import CleanUp, Spill
+from anabranch.adapt.policies.transitions import ENDLESS
 from anabranch.control.shapes import kept_shape
 from anabranch.control.spilling import apart
 from anabranch.engine.steering import Steering
 from anabranch.errors import RunError
 from anabranch.language.join import Join
 from anabranch.language.shape import MOST_INPUTS
-from anabranch.settings import PARALLEL_TRACK, TRANSITIONS
+from anabranch.settings import MOVING_STATE, PARALLEL_TRACK, TRANSITIONS
 
 
 class StateControls(Steering):
@@ -71,11 +72,18 @@ class StateControls(Steering):
                 raise RunError(
                     f"There is no transition '{transition}': expected one of {', '.join(TRANSITIONS)}."
                 )
-            if transition == PARALLEL_TRACK:
-                raise RunError("Shapes change by moving state so far: take transition='auto'.")
+            if transition == PARALLEL_TRACK and joins.endless(subquery):
+                raise RunError(
+                    f"'{subquery}' cannot come to another shape on a parallel track: {ENDLESS}. Take "
+                    f"'{MOVING_STATE}', or bound the times of all its inputs."
+                )
             kept = kept_shape(shape, joins.inputs[subquery])
-            actions = joins.changes(subquery, known, starts, kept, "asked for")
-            self._governor.holdings.request(actions, self._checkpoint.manifest.epoch)
+            manifest = self._checkpoint.manifest
+            record = manifest.subqueries[subquery]
+            actions = joins.changes(
+                subquery, known, starts, kept, "asked for", record, transition=transition
+            )
+            self._governor.holdings.request(actions, manifest.epoch)
 
     def _why_flat(self, subquery: str) -> str:
         node = self.plan.subqueries[subquery].node

@@ -6,7 +6,8 @@ a run's newest manifest, and stand beside them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from anabranch.explain.measured import Measured, Work
 from anabranch.partitioning.choice import Choice
@@ -135,6 +136,8 @@ class Explanation:
     better: PartitioningSet | None = None
     """What would be chosen with the measured rates, if that is another set."""
     sinks_known: bool = False
+    reshaped: Mapping[str, str] = field(default_factory=dict)
+    """By join the last change of its shape, in words: what, how and why."""
 
     def level(self, number: int) -> list[SubqueryPart]:
         return [part for part in self.subqueries if part.subquery.level == number]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from anabranch.amount import several
 from anabranch.language.expression import Column, Expression, substitute
@@ -10,6 +10,7 @@ from anabranch.language.join import Join
 from anabranch.language.shape import flat_shape
 from anabranch.language.window import UNITS
 from anabranch.partitioning.term import text_of
+from anabranch.routing.shaped import OnTrack
 
 
 def join_words(node: Join) -> str:
@@ -36,6 +37,20 @@ def shape_words(inputs: int, shapes: Mapping[str, int], partitions: int) -> str:
     return ", ".join(
         f"{shape or flat} on {several(count, 'partition')}" for shape, count in used.items()
     )
+
+
+def track_words(inputs: int, tracks: Sequence[OnTrack]) -> str:
+    """What of them comes to another shape on parallel tracks.
+
+    >>> track_words(3, [OnTrack("((0,1),2)", 7, 4)])
+    '; of these, 4 partitions since epoch 7 on a parallel track to ((0,1),2)'
+    """
+    found = [
+        f"{several(one.partitions, 'partition')} since epoch {one.since} on a parallel track to "
+        f"{one.shape or flat_shape(inputs)}"
+        for one in tracks
+    ]
+    return f"; of these, {', '.join(found)}" if found else ""
 
 
 def _text(node: Join, number: int, key: Expression) -> str:

@@ -118,6 +118,10 @@ def _work(work: Work) -> dict[str, Any]:
         "stateBytes": work.state_bytes,
         "combining": work.combining,
         "shapes": {shape or "m-way": count for shape, count in work.shapes.items()},
+        "tracks": [
+            {"shape": one.shape or "m-way", "since": one.since, "partitions": one.partitions}
+            for one in work.tracks
+        ],
     }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from anabranch.partitioning.flow import COUNTED, Flow
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.shaped import shapes_in_use
+from anabranch.routing.shaped import OnTrack, shapes_in_use, tracks_in_use
 from anabranch.state.manifest import Manifest, SubqueryRecord
 
 
@@ -35,6 +35,8 @@ class Work:
     """Whether senders sub-aggregate for it now."""
     shapes: dict[str, int]
     """The shapes of a join with the partitions that work in each; empty if all of them are flat."""
+    tracks: list[OnTrack]
+    """What comes to another shape of a join on parallel tracks."""
     partitions: int
 
     @property
@@ -95,5 +97,6 @@ def _work(record: SubqueryRecord, known: PartitionMap, epochs: int, seconds: flo
         state_bytes=record.shelf.bytes,
         combining=record.combine,
         shapes=shapes_in_use(record.shapes, known.starts, known.slots) if record.shapes else {},
+        tracks=tracks_in_use(record.tracks, known.starts),
         partitions=known.partitions,
     )

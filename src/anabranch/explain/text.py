@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from anabranch.amount import in_bytes, in_rows, several
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
-from anabranch.explain.join_words import length, shape_words
+from anabranch.explain.join_words import length, shape_words, track_words
 from anabranch.explain.words import merger_words, operator_words, steps_words
 from anabranch.language.kinds import type_words
 from anabranch.partitioning.choice import WIDTH, ComponentChoice
@@ -158,8 +158,11 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
     work = part.work
     if subquery.shaped:
         yield from _wrapped(
-            f"shape {shape_words(subquery.inputs, work.shapes, work.partitions)}", "    "
-        )
+            f"shape {shape_words(subquery.inputs, work.shapes, work.partitions)}"
+            f"{track_words(subquery.inputs, work.tracks)}", "    "
+        )  # fmt: skip
+        if part.name in told.reshaped:
+            yield from _wrapped(f"last changed to {told.reshaped[part.name]}", "    ")
     taken, made = in_rows(work.rows_in), _figures(part.expected, work.out)
     yield from _wrapped(f"takes in {taken} an epoch, yields {made}", "    ")
     yield from _wrapped(

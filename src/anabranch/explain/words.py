@@ -21,8 +21,7 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
-from anabranch.operators.stateless import Select, Step, Where
-from anabranch.operators.unfolding import IntoWindows, Unnested
+from anabranch.operators.stateless import MULTIPLYING, Select, Step, Where
 from anabranch.partitioning.term import text_of
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
@@ -131,7 +130,7 @@ def step_words(step: Step, verbose: bool = False) -> str:
     """A filter, or the columns that are computed."""
     if isinstance(step, Where):
         return f"where {text_of(step.predicate)}"
-    if isinstance(step, (IntoWindows, Unnested)):
+    if isinstance(step, MULTIPLYING):
         return str(step)
     shown = (_named(part) for part in step.columns)
     if not verbose:

@@ -34,7 +34,7 @@ from anabranch.language.expression import (
 )
 from anabranch.language.group_window import grouping_of
 from anabranch.language.groups import Aggregate, History
-from anabranch.language.join import Join
+from anabranch.language.lookup import join_of
 from anabranch.language.matching import right_names
 from anabranch.language.node import Node
 from anabranch.language.over import NamedRowCall, Sort
@@ -158,7 +158,8 @@ class Query:
             equal = [Call("=", (ours, substitute(theirs, shown))) for ours, theirs in pairs]
             where, pairs = all_of([*equal, *([] if where is None else [where])]), []
         keys = tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
-        return Query(Join((self.node, other.node), HOW.get(how, how), keys, where, (suffix,), rows))
+        kind = HOW.get(how, how)
+        return Query(join_of(self.node, other.node, kind, keys, where, suffix, rows))
 
     @checked
     def group_by(self, *keys: Key) -> Grouped:

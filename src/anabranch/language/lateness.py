@@ -7,12 +7,13 @@ they go through all stateless nodes; the first stateful one takes those that it 
 
 from __future__ import annotations
 
+from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.unnest import Unnest
 from anabranch.language.windowed import Windowed
 
-STATELESS = (Filter, Branch, Project, Union, Windowed, Unnest)
+STATELESS = (Filter, Branch, Project, Union, Windowed, Unnest, Lookup)
 
 
 def meets_late(node: Node) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 ALIASES: Mapping[str, str] = {
     "substr": "substring", "pow": "power", "ceiling": "ceil", "char_length": "length",
-    "character_length": "length", "strlen": "length", "lcase": "lower", "ucase": "upper",
+    "character_length": "length", "strlen": "octet_length", "lcase": "lower", "ucase": "upper",
     "dayofyear": "doy", "dayofmonth": "day", "weekofyear": "week", "datepart": "date_part",
     "prefix": "starts_with", "suffix": "ends_with", "startswith": "starts_with", "endswith": "ends_with",
     "nvl": "coalesce", "regexp_like": "regexp_matches",
@@ -15,8 +15,8 @@ ALIASES: Mapping[str, str] = {
     "element_at": "element", "list_extract": "element", "array_extract": "element", "list_element": "element",
     "array_contains": "list_contains", "list_has": "list_contains", "array_has": "list_contains",
     "array_join": "list_join", "array_to_string": "list_join", "array_sort": "list_sort",
-    "sort_array": "list_sort", "array_distinct": "list_distinct", "array_max": "list_max",
-    "array_min": "list_min", "array_reverse": "list_reverse", "array_concat": "list_concat",
+    "array_distinct": "list_distinct", "array_max": "list_max", "array_min": "list_min",
+    "array_reverse": "list_reverse", "array_concat": "list_concat",
     "array_cat": "list_concat", "list_cat": "list_concat", "array_slice": "list_slice",
     "named_struct": "struct", "to_hex": "hex", "to_base64": "base64",
     "from_base64": "unbase64", "from_hex": "unhex", 

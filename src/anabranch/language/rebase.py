@@ -15,7 +15,7 @@ def rebased(node: Node, streams: Mapping[str, Stream]) -> Node:
 
     def new(value: Any) -> Any:
         if isinstance(value, Node):
-            return moved[id(value)]
+            return moved.get(id(value), value)  # a table that is looked up in is no input
         return tuple(map(new, value)) if _has_nodes(value) else value
 
     for part in in_order(node):

@@ -32,6 +32,12 @@ def due_together(node: Join, times: Mapping[int, np.ndarray]) -> np.ndarray:
     return due
 
 
+def all_go(node: Join) -> bool:
+    """Whether the rows of every input go at some time."""
+    zero = np.zeros(1, dtype=np.int64)
+    return all(due_times(node, number, zero)[0] < NEVER for number in range(len(node.parts)))
+
+
 def span_of(node: Join) -> int:
     """The due times that may share a segment: half of how far apart rows can be that meet."""
     if not node.bounded:

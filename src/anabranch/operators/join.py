@@ -18,7 +18,7 @@ import polars as pl
 
 from anabranch.language.expression import Named
 from anabranch.language.join import FILTERING, Join
-from anabranch.language.shape import MOST_INPUTS, read_shape
+from anabranch.language.shape import M_WAY, MOST_INPUTS, read_shape
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,
@@ -37,6 +37,7 @@ from anabranch.operators.partials import TIME
 from anabranch.operators.residual import Residual
 from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import compute
+from anabranch.operators.tracks import tree_results
 from anabranch.operators.tree import JoinTree, intermediates
 from anabranch.routing.frame import Frame
 from anabranch.routing.locator import in_turn
@@ -113,8 +114,8 @@ class SymmetricJoin(RowByRow):
                 yield from self._alone(inlet, at_home(rows.filter(keyless), inlet, state))
                 rows = rows.filter(~keyless).with_columns(pl.lit(False).alias(MET))
             arrived.append(rows if rows is not None and rows.height else None)
-        if state.shape:
-            yield from self.tree(state.shape).advance(arrived, state, moment.before, upto)
+        if state.shape or state.track:
+            yield from tree_results(self, arrived, state, moment.before, upto)
             for inlet in self.inlets:
                 self._keep(inlet, MetRecord(arrived, None, state, moment.before), state, upto)
             return
@@ -134,9 +135,9 @@ class SymmetricJoin(RowByRow):
             self._keep(inlet, record, state, upto)
 
     def tree(self, shape: str) -> JoinTree:
-        """What runs a shape with intermediates."""
+        """What runs a shape, the flat one as one join."""
         if shape not in self._trees:
-            self._trees[shape] = JoinTree(self, read_shape(shape, len(self.inlets)))
+            self._trees[shape] = JoinTree(self, read_shape(shape or M_WAY, len(self.inlets)))
         return self._trees[shape]
 
     @property

@@ -17,6 +17,7 @@ from anabranch.language.expression import (
     to_polars,
 )
 from anabranch.operators.large import LARGE, in_pieces, with_values
+from anabranch.operators.looked_up import LookedUp
 from anabranch.operators.unfolding import IntoWindows, Unnested
 
 
@@ -51,7 +52,9 @@ MOST_COMPILED = 4096
 _COMPILED: dict[int, _Compiled] = {}
 """What this process has compiled, by the number of the expression: workers keep theirs for a whole run."""
 
-Step: TypeAlias = Where | Select | IntoWindows | Unnested
+Step: TypeAlias = Where | Select | IntoWindows | Unnested | LookedUp
+MULTIPLYING = (IntoWindows, Unnested, LookedUp)
+"""Steps that may make several rows of one, or none."""
 
 
 def branch(predicates: Sequence[Expression], index: int) -> Where:
@@ -68,7 +71,7 @@ def apply(steps: Iterable[Step], rows: pl.DataFrame) -> pl.DataFrame:
     for step in steps:
         if isinstance(step, Where):
             rows = rows.filter(is_true(step.predicate, rows))
-        elif isinstance(step, (IntoWindows, Unnested)):
+        elif isinstance(step, MULTIPLYING):
             rows = step(rows)
         else:
             own = [name for name in rows.columns if name.startswith("__")]
@@ -113,7 +116,7 @@ def needed(steps: Sequence[Step], columns: Iterable[str]) -> set[str]:
     for step in reversed(steps):
         if isinstance(step, Where):
             wanted |= set(columns_of(step.predicate))
-        elif isinstance(step, (IntoWindows, Unnested)):
+        elif isinstance(step, MULTIPLYING):
             wanted = step.wanted(wanted)
         else:
             # All columns of a select are computed, also those that nothing wants

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from anabranch.operators.join import SymmetricJoin
 
 
+Given = Callable[[Meeting, list[np.ndarray]], np.ndarray]
+"""Which combinations of a meeting are asked for."""
+
+
 def table_of(inputs: Inputs) -> str:
     """The table of the rows of an input, or of the combinations of several."""
     return f"{'in' if len(inputs) == 1 else 'mid'}{''.join(map(str, inputs))}"
@@ -105,9 +109,14 @@ class TreeJoin:
         """Its parts with their rows of this epoch."""
         return [Side(table_of(part), self.keys, fresh[part]) for part in self.parts]
 
-    def combinations(self, meeting: Meeting) -> Iterator[list[np.ndarray]]:
-        """The combinations of a meeting of its parts that its rows are."""
+    def combinations(
+        self, meeting: Meeting, given: Given | None = None
+    ) -> Iterator[list[np.ndarray]]:
+        """The combinations of a meeting of its parts that its rows are; if asked for, only some of them."""
         for chosen in meeting.combinations():
+            if given is not None:
+                asked = given(meeting, chosen)
+                chosen = [places[asked] for places in chosen]
             held = np.ones(len(chosen[0]), dtype=bool)
             for i, j, most in self._limits:
                 held &= self._time(meeting, chosen, j) - self._time(meeting, chosen, i) <= most
@@ -205,7 +214,7 @@ class JoinTree:
         if meeting is not None:
             for chosen in root.combinations(meeting):
                 yield root.columns(meeting, chosen, shown).select(shown)
-            _note(state, meeting)
+            note(state, meeting)
 
     def _meet(
         self, one: TreeJoin, fresh: Mapping[Inputs, pl.DataFrame | None], state: SiteState,
@@ -223,7 +232,7 @@ class JoinTree:
         if meeting is not None:
             for chosen in one.combinations(meeting):
                 yield one.kept(meeting, chosen)
-            _note(state, meeting)
+            note(state, meeting)
 
 
 def _lasting(state: SiteState, table: str, before: int | None) -> pl.DataFrame | None:
@@ -236,6 +245,7 @@ def _lasting(state: SiteState, table: str, before: int | None) -> pl.DataFrame |
     return sort_by_locator(rows, TIME) if rows.height else None
 
 
-def _note(state: SiteState, meeting: Meeting) -> None:
+def note(state: SiteState, meeting: Meeting) -> None:
+    """Takes over what a meeting has looked at, and has to say."""
     state.compared += meeting.pairs
     state.warnings += meeting.warnings()

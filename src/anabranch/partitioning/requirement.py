@@ -34,6 +34,7 @@ from anabranch.language.expression import (
 )
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
+from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
 from anabranch.language.ranked import Ranked
@@ -183,7 +184,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
     match node:
         case Stream():
             return {node.name: attributes_of(node)}
-        case Filter() | Branch() | Windowed() | Unnest():
+        case Filter() | Branch() | Windowed() | Unnest() | Lookup():
             return inputs[0]
         case Project():
             return _compute(node.columns, inputs[0])

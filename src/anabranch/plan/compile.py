@@ -9,6 +9,7 @@ from typing import TypeAlias
 from anabranch.errors import PlanningError
 from anabranch.language.expression import Expression
 from anabranch.language.join import Join
+from anabranch.language.lookup import tables_in
 from anabranch.language.node import Node, Stream
 from anabranch.language.window import Everything
 from anabranch.operators.partials import SEQ
@@ -106,7 +107,8 @@ def compile_queries(
     }  # fmt: skip
     _check_clocks(plans, components)
     identity = _identity(streams, queries, lateness, subqueries, used)
-    plan = Plan(plans, subqueries, made.outputs, identity, dict(made.sets))
+    tables = sorted(set().union(*(tables_in(node) for node in queries.values())))
+    plan = Plan(plans, subqueries, made.outputs, identity, dict(made.sets), tuple(tables))
     check_plan(plan)
     return plan
 

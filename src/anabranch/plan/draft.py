@@ -16,6 +16,7 @@ from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import type_of
 from anabranch.language.join import Join
+from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.unnest import Unnest
@@ -30,7 +31,7 @@ from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {
     Filter: "where", Branch: "case", Project: "select", Union: "union", Windowed: "windows",
-    Unnest: "unnest",
+    Unnest: "unnest", Lookup: "look-up",
 }  # fmt: skip
 """The stateless nodes, and what their subqueries are called where they have any."""
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from anabranch.language.expression import Expression, substitute
 from anabranch.language.numbered import Numbered
 from anabranch.operators.partials import SEQ
-from anabranch.operators.stateless import Select, Step
-from anabranch.operators.unfolding import IntoWindows, Unnested
+from anabranch.operators.stateless import MULTIPLYING, Select, Step
 from anabranch.plan.subquery import BY_LANE, BY_TERMS, IN_GRID, Path, Subquery
 
 MOST_READERS = 60
@@ -85,7 +84,7 @@ def commons(subqueries: Iterable[Subquery], numbered: Iterable[str]) -> tuple[Co
         for path in member.paths:
             if levels.get(path.origin) == member.level:
                 continue  # no exchange between them
-            if any(isinstance(step, (IntoWindows, Unnested)) for step in path.steps):
+            if any(isinstance(step, MULTIPLYING) for step in path.steps):
                 continue  # one row becomes several, which may go to several slots
             if SEQ in member.columns[path.input] and path.origin not in in_order:
                 continue  # their order is told by what each reader sees of them

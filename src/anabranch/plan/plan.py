@@ -64,6 +64,8 @@ class Plan:
     """What a checkpoint of this plan belongs to: a description of each stream and query."""
     sets: dict[str, PartitioningSet] = field(default_factory=dict)
     """What the rows of each exchange are partitioned by, in terms of the streams."""
+    tables: tuple[str, ...] = ()
+    """The tables that rows are joined with."""
 
     @property
     def levels(self) -> int:

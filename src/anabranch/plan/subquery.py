@@ -15,6 +15,7 @@ import polars as pl
 from anabranch.language.expression import Expression
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
+from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
 from anabranch.language.order import Ordered
@@ -29,6 +30,7 @@ from anabranch.operators.base import Operator
 from anabranch.operators.changes import MARK
 from anabranch.operators.history import OrderedAggregate
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.looked_up import LookedUp
 from anabranch.operators.numbering import Numbering
 from anabranch.operators.passing import Passing
 from anabranch.operators.product import Product
@@ -199,4 +201,6 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return (IntoWindows(node.covering, node.time, window_kind(node.input, node.time)),)
         case Unnest():
             return (Unnested(node.list, node.name, node.outer, node.position),)
+        case Lookup():
+            return (LookedUp.of(node),)
     return ()

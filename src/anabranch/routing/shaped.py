@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -20,7 +21,32 @@ class Shaped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape: str
 
 
+class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A range of slots [first, end) that works in a second shape as well, with rows from after a cut."""
+
+    first: int
+    end: int
+    shape: str
+    """The second one, to which it comes; the flat one is empty."""
+    cut: int
+    """The last epoch whose rows are old: they are left to the first shape."""
+
+    def is_old(self, born: tuple[int, int]) -> bool:
+        """Whether rows, or combinations of rows, of these first and last epochs have an old one in them."""
+        return born[0] <= self.cut
+
+
+class OnTrack(NamedTuple):
+    """Partitions that come to a shape on a parallel track."""
+
+    shape: str
+    since: int
+    """The first epoch in which both shapes work."""
+    partitions: int
+
+
 Shapes = tuple[Shaped, ...]
+Tracks = tuple[Track, ...]
 FLAT = ""
 """The shape of slots for which there is no other: it keeps no intermediates."""
 
@@ -77,3 +103,17 @@ def shapes_in_use(shapes: Sequence[Shaped], starts: Sequence[int], slots: int) -
         if count:
             found[shape] = count
     return found
+
+
+def tracks_in_use(tracks: Sequence[Track], starts: Sequence[int]) -> list[OnTrack]:
+    """How many partitions are on tracks to each shape, told by their first slot; the oldest first.
+
+    >>> tracks_in_use([Track(0, 4, FLAT, 6), Track(4, 8, FLAT, 6)], [0, 2, 4, 9])
+    [OnTrack(shape='', since=7, partitions=3)]
+    """
+    found: dict[tuple[int, str], int] = {}
+    for one in tracks:
+        inside = sum(one.first <= start < one.end for start in starts)
+        key = one.cut + 1, one.shape
+        found[key] = found.get(key, 0) + inside
+    return [OnTrack(shape, since, count) for (since, shape), count in sorted(found.items())]

@@ -22,6 +22,7 @@ from anabranch.simulate.demand import even, skewed
 from anabranch.simulate.flux import run_flux, simulations
 from anabranch.simulate.governing import as_published, self_tuning
 from anabranch.simulate.model import Simulation
+from anabranch.simulate.plans import run_plans_simulation
 from anabranch.simulate.state import run_state
 
 app = Commands(help="Simulate a cluster under the policies of the engine.", no_args_is_help=True)
@@ -138,6 +139,27 @@ def state(
             for policy in (NONE, LAZY_DISK, ACTIVE_DISK)
         )
         console.print(f"{int(sites):,} sites: {told}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def plans(
+    as_json: AsJson = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Up to 105 sites.")] = False,
+) -> None:
+    """Plans and load together on 7 to 1,000 sites, under the engine's policies (about a minute)."""
+    with live("plans") as steps:
+        found = run_plans_simulation(quick, steps)
+    if as_json:
+        print(json.dumps(found))
+        return
+    console = Console()
+    _show(found, console, f"simulate plans, {found['seconds']:.1f} s")
+    for sites, one in found["sites"].items():
+        console.print(
+            f"{int(sites):,} sites: balancing {one['balancing']:.2f} times the results of none, "
+            f"re-optimising {one['reoptimising']:.2f}, both {one['both']:.2f}",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
 
 
 def _show(found: dict[str, Any], console: Console, title: str) -> None:

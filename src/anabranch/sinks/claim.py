@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -76,12 +77,12 @@ class Owner:
 
 
 def claim(
-    folder: Path, what: str, run: str, checkpoint: Place, results: str, private: bool,
+    folder: Path, what: str, run: str, checkpoint: Place, results: Sequence[str], private: bool,
     temporary: bool,
 ) -> Claim:  # fmt: skip
     """Takes a folder for a run, or raises an error that says whose it is or why it cannot be written.
 
-    `what` is what it is to hold, e.g. "The sink of 'flows'"; `results` the pattern of what makes it used.
+    `what` is what it is to hold, e.g. "The sink of 'flows'"; `results` the patterns of what makes it used.
     """
     owner = Owner.of(run, checkpoint, temporary)
     try:
@@ -122,8 +123,9 @@ def _lock(lock: IO[str], what: str, folder: Path, owner: Owner) -> None:
         raise StateError(f"{writing}. Stop that run first, or use another folder.") from error
 
 
-def _refuse_other(folder: Path, what: str, owner: Owner, results: str) -> None:
-    first = min((path.relative_to(folder) for path in folder.glob(results)), default=None)
+def _refuse_other(folder: Path, what: str, owner: Owner, results: Sequence[str]) -> None:
+    used_by = (path for pattern in results for path in folder.glob(pattern))
+    first = min((path.relative_to(folder) for path in used_by), default=None)
     recorded = Owner.recorded(folder)
     if first is None or {other.run for other in recorded} == {owner.run}:
         return

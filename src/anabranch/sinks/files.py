@@ -10,33 +10,26 @@ to one run (`claim.py`).
 
 from __future__ import annotations
 
-import itertools
 import os
-import shutil
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
-from anabranch.errors import RunError, SettingsError, StateError, shorten
+from anabranch.errors import SettingsError, shorten
 from anabranch.language.window import duration
-from anabranch.sinks.base import WriteContext
-from anabranch.sinks.claim import Claim, claim
-from anabranch.sinks.staging import (
-    SUFFIX,
-    Staging,
-    hidden_epoch,
-    recover_epochs,
-    reveal,
-    visible_epoch,
-)
-from anabranch.state.manifest import ResultPart
+from anabranch.sinks.base import WriteContext, Writer
+from anabranch.sinks.claim import claim
+from anabranch.sinks.file_writer import FileWriter
+from anabranch.sinks.gathering import OF_A_SPAN, GatheringWriter
+from anabranch.sinks.spans import WAITING, Spans, require_exchange
+from anabranch.sinks.staging import SUFFIX
 
-BETWEEN_LOOKS = 16
-"""Epochs from one look for old results to the next: a look lists the folder."""
+TARGET_BYTES = 64 << 20
+FOLDER_OPTIONS = ("format", "retain", "gather", "target_bytes")
+GATHERED = ("parquet", "arrow")
+"""Formats whose files can be merged."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +40,10 @@ class FileSink:
     format: str = "parquet"
     retain: str | None = None
     """A length of time: epochs that have been visible for longer are taken away, but for the newest."""
+    gather: str | None = None
+    """A length of time for which results wait at most, so that small epochs become one file (`spans.py`)."""
+    target_bytes: int = TARGET_BYTES
+    """With `gather`: as much of results waits at most, and makes one span."""
 
     def __post_init__(self) -> None:
         # Whatever a user may give
@@ -56,8 +53,19 @@ class FileSink:
         refuse_format(format)
         if self.retain is not None:
             duration(self.retain, True, "retain")
+        if self.gather is not None:
+            duration(self.gather, True, "gather")
+            if format not in GATHERED:
+                raise SettingsError(
+                    f"Results as {format} cannot be gathered: use {' or '.join(GATHERED)}, or do without."
+                )
+        size = cast(Any, self.target_bytes)
+        if type(size) is not int or size < 1:
+            raise SettingsError(
+                f"target_bytes is {size!r:.100}; expected a number of bytes, at least 1."
+            )
 
-    def open(self, context: WriteContext) -> FileWriter:
+    def open(self, context: WriteContext) -> Writer:
         what = f"The sink of '{context.query}'"
         refuse_types(what, self.format, context.schema)
         # The real folder, so that what waits in it is found again however the folder is spelt
@@ -67,106 +75,26 @@ class FileSink:
             what,
             context.run,
             context.checkpoint,
-            "epoch=*",
+            ("epoch=*", f"{WAITING}*"),
             context.private,
             context.temporary,
         )
         kept = None if self.retain is None else duration(self.retain, True, "retain") / 1e6
-        return FileWriter(held, context.query, self.format, context.fsync, context.private, kept)
+        writer = FileWriter(held, context.query, self.format, context.fsync, context.private, kept)
+        limit = None if kept is None else kept * OF_A_SPAN
+        spans = Spans(real, self.format, context.fsync, context.private, self.target_bytes, limit)
+        try:
+            if self.gather is None:
+                spans.reveal()
+                return writer
+            require_exchange(real)
+        except BaseException:
+            held.close()
+            raise
+        return GatheringWriter(writer, duration(self.gather, True, "gather") / 1e6, spans)
 
     def describe(self) -> str:
         return f"{self.folder} ({self.format})"
-
-
-@dataclass(frozen=True)
-class FileWriter:
-    """A result folder held by one run."""
-
-    held: Claim
-    query: str
-    format: str
-    fsync: bool
-    private: bool
-    kept_seconds: float | None = None
-    """How long epochs stay; None: for ever."""
-    _clears: Iterator[int] = field(default_factory=itertools.count)
-
-    @property
-    def repeats(self) -> bool:
-        return False
-
-    def staging(self, epoch: int, attempt: str) -> Staging:
-        root, prefix = str(self.held.folder), f"{hidden_epoch(epoch, attempt)}/"
-        return Staging(root, prefix, self.format, self.fsync, self.private)
-
-    def publish(self, parts: Sequence[ResultPart], epoch: int, attempt: str) -> None:
-        staged = self.held.folder / hidden_epoch(epoch, attempt)
-        target = self.held.folder / visible_epoch(epoch)
-        # In this order: a run that has taken over, or been taken over, may rename it just now
-        waiting = staged.exists()
-        if target.exists():
-            missing = [part.name for part in parts if not (target / part.name).exists()]
-            # Without anything staged it is what readers have left of the epoch
-            if missing and waiting:
-                raise RunError(
-                    f"The results of epoch {epoch} wait in '{staged}', but there already is '{target}' "
-                    f"without '{min(missing)}': who wrote it? Move it away and start again."
-                )
-        elif waiting:
-            self._require_whole(staged, target, parts, epoch)
-        else:
-            raise StateError(
-                f"The results of query '{self.query}' in epoch {epoch} are committed, but the sink has them "
-                f"neither waiting in '{staged}' nor in '{target}'. Start with the folder that has them, or "
-                f"once with the sink that the query had; to do without them, make an empty folder '{target}'."
-            )
-        reveal(staged, target)
-
-    def _require_whole(
-        self, staged: Path, target: Path, parts: Sequence[ResultPart], epoch: int
-    ) -> None:
-        for part in parts:
-            path = staged / part.name
-            try:
-                size = path.stat().st_size
-                reason = f"has {size} bytes instead of {part.bytes}"
-            except OSError as error:
-                if target.exists():
-                    return
-                size, reason = -1, f"cannot be read: {error.strerror}"
-            if size != part.bytes:
-                raise StateError(
-                    f"The results of query '{self.query}' in epoch {epoch} are committed, but '{path}' "
-                    f"{reason}. Restore the file from a copy; to do without these results, remove "
-                    f"'{staged}' and make an empty folder '{target}'."
-                )
-
-    def clear(self) -> None:
-        """Nothing is left of an epoch once it was renamed; now and then, old ones are taken away."""
-        if self.kept_seconds is None or next(self._clears) % BETWEEN_LOOKS:
-            return
-        epochs = sorted(self.held.folder.glob("epoch=*"))
-        oldest = time.time() - self.kept_seconds
-        # The newest is what a start after a crash may ask for
-        for path in epochs[:-1]:
-            try:
-                if path.stat().st_mtime >= oldest:
-                    continue
-                # Gone at once for whoever lists the folder; if this stops here the next start goes on
-                gone = path.with_name(f"_{path.name}-gone")
-                os.replace(path, gone)
-            except FileNotFoundError:
-                continue
-            shutil.rmtree(gone, ignore_errors=True)
-
-    def discard(self, epoch: int, attempt: str) -> None:
-        shutil.rmtree(self.held.folder / hidden_epoch(epoch, attempt), ignore_errors=True)
-
-    def recover(self, epoch: int) -> None:
-        recover_epochs(self.held.folder, epoch)
-
-    def close(self) -> None:
-        self.held.close()
 
 
 def refuse_format(format: Any) -> None:

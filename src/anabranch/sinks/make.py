@@ -10,7 +10,7 @@ from typing import Any
 from anabranch.errors import PlanningError, SettingsError, suggest
 from anabranch.sinks.base import Sink
 from anabranch.sinks.driver import ConsoleSink, Delivered, ForeachSink, MemorySink
-from anabranch.sinks.files import FileSink, require_folder
+from anabranch.sinks.files import FOLDER_OPTIONS, FileSink, require_folder
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.tables.make import TABLES, table_sink
 from anabranch.state.uris import is_object, local_path
@@ -39,14 +39,14 @@ def _make(query: str, sink: Any) -> Sink:
     if isinstance(sink, str) and sink == "memory":
         return MemorySink()
     if isinstance(sink, (str, Path)):
-        return folder_sink(f"The sink of '{query}'", sink, "parquet", None)
+        return folder_sink(f"The sink of '{query}'", sink, {})
     format = sink.get("format") if isinstance(sink, dict) and "path" in sink else None
     if isinstance(format, str) and format in TABLES:
         options = {name: value for name, value in sink.items() if name not in ("path", "format")}
         return table_sink(f"The sink of '{query}'", format, sink["path"], options)
-    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", "format", "retain"}:
-        format, retain = sink.get("format", "parquet"), sink.get("retain")
-        return folder_sink(f"The sink of '{query}'", sink["path"], format, retain)
+    if isinstance(sink, dict) and "path" in sink and sink.keys() <= {"path", *FOLDER_OPTIONS}:
+        options = {name: value for name, value in sink.items() if name != "path"}
+        return folder_sink(f"The sink of '{query}'", sink["path"], options)
     if isinstance(sink, dict) and "kafka" in sink:
         return kafka_sink(f"The sink of '{query}'", sink)
     if hasattr(sink, "open") and hasattr(sink, "describe"):
@@ -61,21 +61,22 @@ def _make(query: str, sink: Any) -> Sink:
     )
 
 
-def folder_sink(what: str, path: Any, format: Any, retain: str | None) -> Sink:
+def folder_sink(what: str, path: Any, options: Mapping[str, Any]) -> Sink:
     """A result folder, on this machine or in a bucket."""
+    options = {name: value for name, value in options.items() if value is not None}
     if isinstance(path, str) and is_object(path):
-        if retain is not None:
+        if local := [name for name in options if name != "format"]:
             raise SettingsError(
-                f"{what}: retain= is for folders of this machine; '{path}' is in a bucket. Leave it out, "
-                "and give the bucket a lifecycle rule that deletes old objects."
+                f"{what}: {local[0]}= is for folders of this machine; '{path}' is in a bucket. Leave it out; "
+                "a lifecycle rule of the bucket can delete old objects."
             )
         # The library is an extra, which folders of this machine do without
         from anabranch.sinks.objects import ObjectSink
 
-        return ObjectSink(path, format)
+        return ObjectSink(path, **options)
     path = local_path(path) if isinstance(path, str) else path
     require_folder(what, path)
-    return FileSink(Path(path).absolute(), format, retain)
+    return FileSink(Path(path).absolute(), **options)
 
 
 def _refuse_shared(sinks: Mapping[str, Sink]) -> None:

@@ -41,7 +41,7 @@ def _write_parquet(rows: pl.DataFrame, path: Path) -> None:
     )  # fmt: skip
 
 
-_WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
+WRITERS: dict[str, Callable[[pl.DataFrame, Path], None]] = {
     "parquet": _write_parquet,
     "arrow": lambda rows, path: rows.write_ipc(path),
     "csv": write_csv,
@@ -120,7 +120,7 @@ class Staging:
         name = f"{folders}part-{part}.{SUFFIX[self.format]}"
         try:
             with self.place.writing(f"{self.prefix}{name}", self.fsync) as path:
-                _WRITERS[self.format](rows, path)
+                WRITERS[self.format](rows, path)
                 if self.summed:
                     append_checksum(path)
                 size = path.stat().st_size

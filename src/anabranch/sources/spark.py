@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from anabranch.errors import SettingsError, SourceError, StateError
+from anabranch.settings import Settings
 from anabranch.sources.base import EpochLimits, Offer, ReadContext, StreamSample
 from anabranch.sources.pieces import FilePiece
 from anabranch.state.checksum import Summing
@@ -255,3 +256,15 @@ def _writer(
             yield pa.RecordBatch.from_pydict(told)
 
     return write
+
+
+def dataframe_source(name: str, frame: Any, spark: bool, settings: Settings) -> DataFrameSource:
+    """A streaming DataFrame as the input of a stream, if the session has Spark."""
+    if not spark:
+        raise SourceError(
+            f"Stream '{name}' is a Spark DataFrame, but this session has no Spark: "
+            "make it with Session(spark)."
+        )
+    return DataFrameSource(
+        name, frame, settings.landing_ahead, settings.fsync, settings.private_files
+    )

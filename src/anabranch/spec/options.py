@@ -58,7 +58,16 @@ ORIGINS: Mapping[str, Kinds] = {
     "path": FILES,
 }  # fmt: skip
 """Where a stream may come from, and the options that go with it."""
-SINK = ("path", "format", *sorted({name for kind in TABLES.values() for name in kind.options}))
+OF_STREAMS = ("file_order", "lanes", "clean_source", "archive")
+TABLE: Kinds = {
+    "delta": (str,),
+    **{key: kind for key, kind in FILES.items() if key not in OF_STREAMS},
+}
+"""What a table that streams are joined with may be told."""
+SINK = (
+    "path", "format", "gather",
+    *sorted({name for kind in TABLES.values() for name in kind.options}),
+)  # fmt: skip
 KAFKA_SINK: Kinds = {
     "kafka": (str,), "topic": (str,), "format": (str,), "key": (list, str), "delivery": (str,),
     "kafka_options": (dict, str), "kafka_timeout": (float,), "epochs_topic": (str,),
@@ -120,7 +129,9 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
     if format and kind is None and ending not in SUFFIX:
         known = (*SUFFIX, *TABLES)
         raise format.error(f"there is no result format '{ending}'.{suggest(ending, known)}")
-    kinds: Kinds = kind.options if kind else {"retain": (str,)}
+    kinds: Kinds = (
+        kind.options if kind else {"retain": (str,), "gather": (str,), "target_bytes": (int,)}
+    )
     given = {key: part for key, part in parts.items() if key not in ("path", "format")}
     for key, part in given.items():
         if key not in kinds:
@@ -129,7 +140,7 @@ def sink_of(path: PartPlace, parts: Mapping[str, PartPlace]) -> Sink:
         with path.placed():
             return table_sink("The sink", ending, place, values(given, kinds))
     with path.placed():
-        return folder_sink("The sink", place, ending, values(given, kinds).get("retain"))
+        return folder_sink("The sink", place, {"format": ending, **values(given, kinds)})
 
 
 def topic_sink(place: FilePlace, query: str, parts: Mapping[str, PartPlace]) -> KafkaSink:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from sqlglot import exp
@@ -61,6 +61,7 @@ class Spec:
     run: dict[str, Any]
     places: Mapping[str, FilePlace]
     functions: tuple[FunctionDefinition, ...] = ()
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def session(
         self, in_process: bool = False, ui: bool = False, conf: Mapping[str, str] | None = None
@@ -83,7 +84,10 @@ class Spec:
         for name, options in self.streams.items():
             with self.places[name].placed():
                 session.stream(name, **options)
-        _Registrar(session, self.streams, self.queries).register_all()
+        for name, options in self.tables.items():
+            with self.places[name].placed():
+                session.table(name, **options)
+        _Registrar(session, {*self.streams, *self.tables}, self.queries).register_all()
         return session
 
     @contextmanager

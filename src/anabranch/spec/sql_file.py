@@ -33,7 +33,7 @@ from anabranch.spec.place import read_text
 from anabranch.spec.spec import Definition, Spec
 from anabranch.spec.sql_function import SqlFunction, read_function
 from anabranch.spec.sql_query import SqlQuery
-from anabranch.spec.sql_stream import read_stream
+from anabranch.spec.sql_stream import read_stream, read_table
 from anabranch.spec.sql_tokens import Spot, Statement, Value, near, statements
 
 FORMS = {
@@ -41,11 +41,12 @@ FORMS = {
     "QUERY": "CREATE QUERY name AS SELECT * FROM stream",
     "VIEW": "CREATE VIEW name AS SELECT * FROM stream",
     "SINK": "CREATE SINK query TO 'folder'",
+    "TABLE": "CREATE TABLE name WITH (path = 'folder')",
     "FUNCTION": "CREATE FUNCTION name(BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS 'module:function'",
 }
 STATEMENTS = (
-    "There are CREATE STREAM, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE FUNCTION, "
-    "CREATE SINK and SET."
+    "There are CREATE STREAM, CREATE TABLE, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE "
+    "FUNCTION, CREATE SINK and SET."
 )
 
 
@@ -54,6 +55,7 @@ class _File:
     """What has been read so far."""
 
     streams: dict[str, dict[str, Any]] = field(default_factory=dict)
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     queries: dict[str, Definition] = field(default_factory=dict)
     sinks: dict[str, Sink | str] = field(default_factory=dict)
     options: dict[str, Value] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class _File:
     def statement(self, words: Statement) -> None:
         creators: dict[str, Callable[[Statement], None]] = {
             "STREAM": self._stream, "QUERY": self._query, "VIEW": self._view, "SINK": self._sink,
-            "FUNCTION": self._function,
+            "FUNCTION": self._function, "TABLE": self._table,
         }  # fmt: skip
         name = words.shown().strip("'").upper()
         if words.take("SET"):
@@ -91,7 +93,7 @@ class _File:
         spot, name = words.spot(), words.name(f"the name of the {what}: {FORMS[what.upper()]}")
         if name in self.places:
             line = str(self.places[name]).removeprefix(f"{spot.file}, ").split(",")[0]
-            kind = "stream" if name in self.streams else "query"
+            kind = "stream" if name in self.streams else "table" if name in self.tables else "query"
             raise spot.error(f"there already is a {kind} called '{name}', in {line}.")
         self.places[name] = spot
         return name
@@ -99,6 +101,10 @@ class _File:
     def _stream(self, words: Statement) -> None:
         name = self._name(words, "stream")
         self.streams[name] = read_stream(words, self.places[name])
+
+    def _table(self, words: Statement) -> None:
+        name = self._name(words, "table")
+        self.tables[name] = read_table(words, self.places[name])
 
     def _query(self, words: Statement, what: str = "query") -> None:
         name = self._name(words, what)
@@ -187,6 +193,7 @@ class _File:
             run=values(run, RUN),
             places=self.places,
             functions=tuple(self.functions),
+            tables=self.tables,
         )
 
 

@@ -1,4 +1,4 @@
-"""CREATE STREAM: the columns, the ordered attribute, the partitioning expressions, the options."""
+"""CREATE STREAM and CREATE TABLE: columns, ordered attribute, partitioning expressions, options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from anabranch.errors import suggest
 from anabranch.language.expression import TYPES, type_named
 from anabranch.language.kinds import suggest_type
-from anabranch.spec.options import ORIGINS, origin_of, stream_kinds, stream_options
+from anabranch.spec.options import ORIGINS, TABLE, origin_of, stream_kinds, stream_options, values
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 
 SQL_TYPES = {
@@ -65,6 +65,20 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
     if "generator" in given and "schema" in parts:
         raise columns.error("a generated stream has columns of its own: leave the list out.")
     return stream_options(place, {**parts, **given})
+
+
+def read_table(words: Statement, place: Spot) -> dict[str, Any]:
+    """What follows CREATE TABLE and its name, as options of `Session.table`."""
+    found: dict[str, Any] = {"schema": _columns(words)} if words.next_is("(") else {}
+    words.need("WITH", "WITH (path = 'folder') or WITH (delta = 'folder')")
+    kinds = {key: kind for key, kind in TABLE.items() if key != "schema"}
+    given = words.options(list(kinds), {"schema": CLAUSES["schema"].replace("stream", "table")})
+    words.end()
+    if "path" not in given and "delta" not in given:
+        raise place.error(
+            "where do the rows come from? WITH (path = 'folder') or (delta = 'folder')."
+        )
+    return {**found, **values(given, kinds)}
 
 
 def _length(words: Statement) -> int | str:

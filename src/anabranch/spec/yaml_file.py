@@ -2,6 +2,8 @@
 
     streams:
       tcp: {path: data/tcp, ordered: time, lateness: 5}
+    tables:
+      hosts: {path: data/hosts.csv}
     queries:
       flows: {from: tcp, group_by: [time/60 AS tb, srcIP], aggregate: [count(*) AS cnt]}
     sinks:
@@ -23,6 +25,7 @@ from anabranch.spec.options import (
     RUN,
     SETTINGS,
     SINK,
+    TABLE,
     check_query,
     settings_of,
     sink_of,
@@ -35,7 +38,7 @@ from anabranch.spec.spec import Definition, Spec, query_names
 from anabranch.spec.yaml_document import Entry, read_document
 from anabranch.spec.yaml_queries import YamlQuery
 
-SECTIONS = ("streams", "queries", "sinks", "settings", "run")
+SECTIONS = ("streams", "tables", "queries", "sinks", "settings", "run")
 
 
 def read_yaml(path: Path) -> Spec:
@@ -49,7 +52,10 @@ def read_yaml(path: Path) -> Spec:
     queries: dict[str, Definition] = {
         name: YamlQuery(name, entry) for name, entry in sections["queries"].fields().items()
     }
-    known = query_names(queries, streams)
+    tables = sections["tables"].fields() if "tables" in sections else {}
+    for name in tables.keys() & streams.keys():
+        raise tables[name].error(f"there already is a stream called '{name}'.")
+    known = query_names(queries, {**streams, **tables})
     sinks: dict[str, Sink | str] = {}
     for name, entry in sections["sinks"].fields().items() if "sinks" in sections else ():
         check_query(entry, name, known)
@@ -62,12 +68,20 @@ def read_yaml(path: Path) -> Spec:
         if "settings" in sections
         else Settings(),
         run=values(sections["run"].fields(RUN), RUN) if "run" in sections else {},
-        places=streams,
+        places={**streams, **tables},
+        tables={name: _table(entry) for name, entry in tables.items()},
     )
 
 
 def _stream(entry: Entry) -> dict[str, Any]:
     return stream_options(entry, entry.fields(stream_kinds(entry.fields())))
+
+
+def _table(entry: Entry) -> dict[str, Any]:
+    parts = entry.fields(TABLE)
+    if "path" not in parts and "delta" not in parts:
+        raise entry.error("where do the rows come from? path: folder, or delta: folder.")
+    return values(parts, TABLE)
 
 
 def _sink(query: str, entry: Entry) -> Sink | str:

@@ -10,11 +10,12 @@ import contextlib
 import errno
 import functools
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
@@ -26,6 +27,11 @@ from anabranch.state.uris import KINDS
 LISTED_AT_ONCE = 1000
 RETRIES: Any = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
 """How often, and for how long, the library tries again; waits grow from a tenth of a second to 15."""
+PATIENCE: Any = {"read_timeout": timedelta(seconds=30), "timeout": timedelta(minutes=10)}
+"""How long a store may be silent, and how long one answer may take: a large object takes its time."""
+WAITS = (0.1, 0.4, 1.6)
+"""Seconds before the same is asked again of which half an answer came."""
+CUT_OFF = "body error"
 REFUSED = ("401 Unauthorized", "403 Forbidden")
 _SECRETS = ("KEY", "SECRET", "TOKEN", "PASSWORD")
 
@@ -71,18 +77,16 @@ class Bucket:
     def uri(self, key: str) -> str:
         return f"{self.scheme}://{self.name}/{key}".rstrip("/")
 
-    def list(self, folder: str, after: str | None = None) -> Iterator[ListedObject]:
+    def list(self, folder: str, after: str | None = None) -> Sequence[ListedObject]:
         """The objects below a folder in the order of their keys, those after a key alone if one is given."""
+        below = f"{folder}/" if folder else None
+
+        def listed() -> Sequence[ListedObject]:
+            found = obstore.list(self.store, below, offset=after, chunk_size=LISTED_AT_ONCE)
+            return [_listed(entry) for entries in found for entry in entries]
+
         with self.told(folder):
-            found = obstore.list(
-                self.store,
-                f"{folder}/" if folder else None,
-                offset=after,
-                chunk_size=LISTED_AT_ONCE,
-            )
-            for entries in found:
-                for entry in entries:
-                    yield _listed(entry)
+            return whole_answer(listed)
 
     def head(self, key: str) -> ListedObject | None:
         """What is known of an object; None if there is none."""
@@ -95,7 +99,7 @@ class Bucket:
     def read(self, key: str) -> bytes:
         """The contents of an object; raises FileNotFoundError."""
         with self.told(key), self._found(key):
-            return bytes(obstore.get(self.store, key).bytes())
+            return whole_answer(lambda: bytes(obstore.get(self.store, key).bytes()))
 
     def fetch(
         self, key: str, target: IO[bytes], span: tuple[int, int] | None = None,
@@ -108,19 +112,25 @@ class Bucket:
         options: Any = {"if_match": version.etag} if version and version.etag else {}
         if span is not None:
             options["range"] = span
+        start = target.tell()
+
+        def write() -> None:
+            target.seek(start)
+            got = obstore.get(self.store, key, options=options)
+            if version is not None and version.differs(_listed(got.meta).version):
+                raise ObjectChanged(errno.ESTALE, "it was changed", self.uri(key))
+            for chunk in got.stream(min_chunk_size=CHUNK):
+                target.write(chunk)
+
         with self.told(key), self._found(key):
             try:
-                got = obstore.get(self.store, key, options=options)
-                if version is not None and version.differs(_listed(got.meta).version):
-                    raise ObjectChanged(errno.ESTALE, "it was changed", self.uri(key))
-                for chunk in got.stream(min_chunk_size=CHUNK):
-                    target.write(chunk)
+                whole_answer(write)
             except PreconditionError as error:
                 raise ObjectChanged(errno.ESTALE, "it was changed", self.uri(key)) from error
 
     def put(self, key: str, data: bytes | Path) -> None:
         with self.told(key):
-            obstore.put(self.store, key, data)
+            whole_answer(lambda: obstore.put(self.store, key, data))
 
     def create(self, key: str, data: bytes) -> None:
         """Puts an object if there is none of this key; raises FileExistsError."""
@@ -135,13 +145,14 @@ class Bucket:
     def copy(self, key: str, target: str) -> None:
         """Copies an object within the store; raises FileNotFoundError."""
         with self.told(key), self._found(key):
-            obstore.copy(self.store, key, target)
+            whole_answer(lambda: obstore.copy(self.store, key, target))
 
     def delete(self, keys: Sequence[str]) -> None:
         """Deletes objects, many in one request; those that are not there are no matter."""
         with self.told(keys[0] if keys else ""), contextlib.suppress(FileNotFoundError):
             if keys:
-                obstore.delete(self.store, keys[0] if len(keys) == 1 else [*keys])
+                paths = keys[0] if len(keys) == 1 else [*keys]
+                whole_answer(lambda: obstore.delete(self.store, paths))
 
     @contextlib.contextmanager
     def _found(self, key: str) -> Iterator[None]:
@@ -172,6 +183,24 @@ class Bucket:
                 # Not as it came: that would be taken for an object that was cleared away
                 reason = f"is there a bucket '{self.name}'? {reason}"
             raise OSError(errno.EIO, reason, self.uri(key)) from error
+
+
+Answer = TypeVar("Answer")
+
+
+def whole_answer(ask: Callable[[], Answer]) -> Answer:
+    """What a store answers; asked again, which must do no harm, if only half of the answer comes.
+
+    The library tries again by itself until an answer begins.
+    """
+    for wait in WAITS:
+        try:
+            return ask()
+        except BaseError as error:
+            if CUT_OFF not in str(error).split("\n", 1)[0]:
+                raise
+        time.sleep(wait)
+    return ask()
 
 
 def _no_bucket(error: BaseException) -> bool:
@@ -208,12 +237,12 @@ def _opened(scheme: str, name: str, process: int, variables: tuple[tuple[str, st
         if scheme == "s3":
             endpoint = given.get("AWS_ENDPOINT_URL_S3") or given.get("AWS_ENDPOINT_URL", "")
             # Whoever writes http:// has said so
-            plain: Any = {"allow_http": endpoint.startswith("http://")}
+            client: Any = {**PATIENCE, "allow_http": endpoint.startswith("http://")}
             store: ObjectStore = S3Store(
-                name, conditional_put="etag", client_options=plain, retry_config=RETRIES
+                name, conditional_put="etag", client_options=client, retry_config=RETRIES
             )
         else:
-            store = from_url(f"{scheme}://{name}", retry_config=RETRIES)
+            store = from_url(f"{scheme}://{name}", client_options=PATIENCE, retry_config=RETRIES)
     except BaseError as error:
         raise ValueError(plain_words(str(error))) from error
     return Bucket(scheme, name, store, endpoint)

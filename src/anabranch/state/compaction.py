@@ -1,7 +1,8 @@
 """Merging segments: where many of one tier have the same slots, one of the next takes their place.
 
 What is merged is chosen by slots, not by segments: only those slots are rewritten that have become crowded,
-and only so many that an epoch does not wait for it.
+and only so many that an epoch does not wait for it. On a parallel track, what has old rows in it and what has
+not are not merged with each other.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ def compact(
     written: list[SegmentRef] = []
     masked: list[Masked] = []
     left: dict[int, int] = {}
-    groups: dict[tuple[str, int, int], list[tuple[SegmentRef, Ranges]]] = {}
+    groups: dict[tuple[str, int, int, bool], list[tuple[SegmentRef, Ranges]]] = {}
     for ref in state.refs:
         wanted = state.wanted(ref)
         if wanted and (after is None or ref.max_due > after):
-            key = (ref.table, ref.max_due // span, ref.tier)
+            key = (ref.table, ref.max_due // span, ref.tier, state.is_old(ref))
             groups.setdefault(key, []).append((ref, wanted))
-    for (table, _, tier), members in groups.items():
+    for (table, _, tier, _), members in groups.items():
         chosen, rewritten = _crowded(members, fan, left.get(tier, max(1, budget)))
         if not chosen:
             continue

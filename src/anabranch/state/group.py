@@ -14,6 +14,7 @@ import polars as pl
 
 from anabranch.routing.ranges import intersect, ranges_of, subtract
 from anabranch.routing.reach import within
+from anabranch.routing.shaped import Track
 from anabranch.routing.sorting import distinct
 from anabranch.state.place import Place
 from anabranch.state.segment import (
@@ -63,7 +64,11 @@ class SiteState:
     """Of these slots only what has come after an epoch takes part."""
     shape: str = ""
     """The shape in which a join of several inputs works on these slots; empty for the flat one."""
+    track: Track | None = None
+    """The second shape of these slots, if they are on a parallel track."""
     new: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    older: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    """New combinations, on a track, in which a row from before its cut takes part."""
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
@@ -169,6 +174,7 @@ class SiteState:
             self.piece_bytes,
             self.newest,
             self.shape,
+            self.track,
             opened=self.opened,
             copies=self.copies,
         )
@@ -216,6 +222,15 @@ class SiteState:
             found |= found_in_slots(self._open(ref), wanted, locators)
         return found
 
+    def is_old(self, ref: SegmentRef) -> bool:
+        """Whether a segment, on a track, has rows from before its cut in it."""
+        return self.track is not None and self.track.is_old(ref.born)
+
+    def append_older(self, table: str, rows: pl.DataFrame) -> None:
+        """Adds combinations, sorted by locator, with a row from before the cut of the track."""
+        if rows.height:
+            self.older.setdefault(table, []).append(rows)
+
     def append(self, table: str, rows: pl.DataFrame) -> None:
         """Adds rows, sorted by locator, to the state of the next epoch."""
         if rows.height:
@@ -231,13 +246,23 @@ class SiteState:
         """Writes what was appended as segments, one per class of due times."""
         refs = []
         for table, frames in self.new.items():
-            live = self.elsewhere
-            if live is None:
-                live = sorted([*self.owned, *subtract(self.cells, self.owned)])
-            parts = [Part(0, rows, live) for frame in frames for rows in _by_class(frame, span)]
             born = self.since.get(table, self.epoch), self.epoch
-            refs += write_segments(self.place, name(table), table, parts, born, fsync)
+            refs += self._write(name(table), table, frames, born, span, fsync)
+        for table, frames in self.older.items():
+            assert self.track is not None
+            born = self.track.cut, self.epoch
+            refs += self._write(name(f"{table}-older"), table, frames, born, span, fsync)
         return refs
+
+    def _write(
+        self, file: str, table: str, frames: Sequence[pl.DataFrame], born: tuple[int, int], span: int,
+        fsync: bool,
+    ) -> list[SegmentRef]:  # fmt: skip
+        live = self.elsewhere
+        if live is None:
+            live = sorted([*self.owned, *subtract(self.cells, self.owned)])
+        parts = [Part(0, rows, live) for frame in frames for rows in _by_class(frame, span)]
+        return write_segments(self.place, file, table, parts, born, fsync)
 
 
 def _between(after: int | None, upto: int) -> pl.Expr:

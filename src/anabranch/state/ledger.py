@@ -168,15 +168,13 @@ class Ledger:
         if self._last is None:
             return 0
         self.require_lead()
-        oldest, removed = self._last.oldest, 0
+        oldest = self._last.oldest
         beginning = max((serial for serial in self._wholes if serial <= oldest), default=0)
-        for serial in [serial for serial in self._dropped if serial <= oldest]:
-            for file in self._dropped.pop(serial):
-                removed += self._place.remove(file)
-        for name in self._names():
-            if name >= entry_name(beginning):
-                break
-            self._place.remove(name)
+        past = [serial for serial in self._dropped if serial <= oldest]
+        removed = self._place.remove_all(
+            [file for serial in past for file in self._dropped.pop(serial)]
+        )
+        self._place.remove_all([name for name in self._names() if name < entry_name(beginning)])
         self._wholes = [serial for serial in self._wholes if serial >= beginning]
         return removed
 
@@ -195,9 +193,8 @@ class Ledger:
             self._last.files() if self._last else set(),
             *(files for serial, files in self._dropped.items() if self._is_kept(serial - 1)),
         )
-        for name in unfinished:
-            self._place.remove(name)
-        return sum(self._place.remove(name) for name in found if name not in needed)
+        self._place.remove_all(unfinished)
+        return self._place.remove_all([name for name in found if name not in needed])
 
     def _is_kept(self, serial: int) -> bool:
         return self._last is not None and serial >= self._last.oldest

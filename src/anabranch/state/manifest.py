@@ -16,11 +16,11 @@ from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.routing.reach import Apart, Hold, Reach
-from anabranch.routing.shaped import Shaped
+from anabranch.routing.shaped import Shaped, Track
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -33,6 +33,7 @@ VERSIONS = {
     9: "with state that is put aside",
     10: "with the shapes of joins",
     11: "with hot keys of every kind of join in cells, and grids that change",
+    12: "with tables that streams are joined with",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -125,6 +126,10 @@ class SubqueryRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The shapes of a join of several inputs, where they are not the flat one: its state is as they say."""
     wanted_shapes: list[Shaped] = msgspec.field(default_factory=list)
     """Those that it is to come to."""
+    tracks: list[Track] = msgspec.field(default_factory=list)
+    """Slots that work in two shapes, until the rows of before are gone."""
+    by_track: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """Slots that are to come to the shape that is wanted for them in this way."""
     watermark: int | None = None
     combine: bool = False
     rows_in: int = 0
@@ -159,6 +164,17 @@ class ResultPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     name: str
     rows: int
     bytes: int
+
+
+class TableRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The version of a table that an epoch had."""
+
+    file: str
+    """Its rows, in the checkpoint."""
+    checksum: int
+    version: str
+    """What tells it from others, as the table itself says."""
+    rows: int
 
 
 class MovingRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -213,6 +229,8 @@ class Manifest(
     """The queries that had a sink in this epoch, and where their results went, as the sink says."""
     result_rows: dict[str, int] = msgspec.field(default_factory=dict)
     """Rows of each query since the run first started, be they written or not."""
+    tables: dict[str, TableRecord] = msgspec.field(default_factory=dict)
+    """The tables that rows were joined with in this epoch."""
     ordinal: int = 0
     ended: bool = False
     queries: dict[str, QueryRecord] = msgspec.field(default_factory=dict)
@@ -238,9 +256,10 @@ class Manifest(
         )
 
     def other_files(self) -> set[str]:
-        """Those that are no segments: lists of what streams have read, rows that wait."""
+        """Those that are no segments: lists of what streams have read, rows that wait, tables."""
         logs = {log for record in self.streams.values() for log in _logs(record.offset)}
-        return logs | {ref.file for ref in self.held}
+        tables = {record.file for record in self.tables.values()}
+        return logs | tables | {ref.file for ref in self.held}
 
 
 def _logs(offset: Any) -> list[str]:

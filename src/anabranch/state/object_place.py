@@ -112,9 +112,12 @@ class ObjectPlace(RemotePlace):
         """Makes an object appear under a second name, without a way through this machine."""
         self.bucket.copy(self._key(name), self._key(target))
 
-    def remove_all(self, names: Sequence[str]) -> None:
+    def remove_all(self, names: Sequence[str]) -> int:
         """Deletes objects, many in one request."""
+        for name in names:
+            self.renew(name)
         self.bucket.delete([self._key(name) for name in names])
+        return len(names)
 
     def _delete(self, name: str) -> bool:
         """Deletes an object; the store does not tell whether there was one."""

@@ -12,7 +12,7 @@ import errno
 import functools
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,6 +151,10 @@ class Place:
             (self.root / name).unlink()
             return True
         return False
+
+    def remove_all(self, names: Sequence[str]) -> int:
+        """Deletes files; how many there were, as far as the place tells."""
+        return sum(self.remove(name) for name in names)
 
     def forget(self, kept: Callable[[], set[str]], before: str) -> None:
         """Drops cached copies that are no longer needed."""

@@ -154,6 +154,7 @@ def _named(manifest: Manifest) -> Iterator[tuple[str, int]]:
     for record in manifest.subqueries.values():
         yield from {(ref.file, ref.checksum) for ref in record.shelf}
     yield from ((ref.file, ref.checksum) for ref in manifest.held)
+    yield from ((table.file, table.checksum) for table in manifest.tables.values())
     for stream in manifest.streams.values():
         if isinstance(stream.offset, dict):
             yield from stream.offset.get("logs", ())

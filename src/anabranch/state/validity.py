@@ -106,6 +106,12 @@ def _check_subquery(expect: Says, name: str, record: SubqueryRecord, slots: int)
         _ranges(expect, f"subquery {name}", [(one.first, one.end) for one in shapes], slots)
         for one in shapes:
             expect(_is_shape(one.shape), f"a join of {name} has the shape '{one.shape}'")
+    tracks = [(one.first, one.end) for one in record.tracks]
+    for ranges in (tracks, record.by_track):
+        _ranges(expect, f"the tracks of {name}", ranges, slots)
+    for track in record.tracks:
+        known = not track.shape or _is_shape(track.shape)
+        expect(known and track.cut >= -1, f"a track of {name} is {track}")
     for ref in record.shelf:
         _file(expect, ref.file)
         _not_negative(expect, f"segment {ref.file}", ref, SEGMENT_COUNTS)

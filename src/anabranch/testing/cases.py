@@ -26,6 +26,8 @@ from anabranch.language.order import Ordered
 from anabranch.settings import CLOSED_WINDOWS, EVERYTHING
 from anabranch.testing.among import draw_among, draw_best, draw_line
 from anabranch.testing.chooser import Chooser, Clock, SeededChooser
+from anabranch.testing.lookups import NAME as LOOKUP
+from anabranch.testing.lookups import draw_lookup
 from anabranch.testing.queries import QueryMaker
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -124,6 +126,8 @@ class Case:
     """How many lanes a stream has, if it has any."""
     late: frozenset[str] = frozenset()
     """The streams whose late rows are left out of closed windows only."""
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    """What streams are joined with that is no stream."""
 
     @property
     def epochs(self) -> int:
@@ -159,6 +163,8 @@ AMONG = 2
 """One in so many cases has a query for rows among others beside its own."""
 
 
+LOOKED_UP = 4
+"""One in so many cases has a query that joins a stream with a table."""
 LATE = 3
 """One in so many streams leaves late rows out of closed windows only."""
 
@@ -183,7 +189,11 @@ def draw_case(chooser: Chooser) -> Case:
         # By a chooser of its own, so that every other decision stays what it was
         own = SeededChooser(seed)
         queries |= {"among": draw_among(own, inputs[0], KEYS, clock)}
-    return Case(frames, lateness, queries, clock, lanes, late)
+    tables: dict[str, pl.DataFrame] = {}
+    if seed % LOOKED_UP == 2:
+        rows, looked_up = draw_lookup(SeededChooser(seed), inputs[0], VALUES, KEYS, clock)
+        tables, queries = {LOOKUP: rows}, {**queries, "looked_up": looked_up}
+    return Case(frames, lateness, queries, clock, lanes, late, tables)
 
 
 def draw_lined_case(chooser: Chooser) -> Case:

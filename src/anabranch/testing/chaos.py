@@ -24,7 +24,7 @@ import polars as pl
 from anabranch.errors import SettingsError
 from anabranch.language.join import JOINS
 from anabranch.language.node import Node
-from anabranch.settings import PLANS
+from anabranch.settings import PLANS, TRANSITIONS
 from anabranch.testing.cases import Case, draw_case, draw_lined_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser
@@ -126,6 +126,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     if several:
         kinds += REPLANNING
         settings |= {"plans": chooser.choice(PLANS), "replan_effort": chooser.choice([0.0, 1e9])}
+        settings["transition"] = chooser.choice(TRANSITIONS)
     chance = chooser.choice([OFTEN, SELDOM])
     always = (rebalance,) if chooser.flag(0.15) else ()
     case, quiet = draw_quiet(chooser, case) if chooser.flag(0.3) else (case, {})

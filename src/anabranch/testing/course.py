@@ -24,6 +24,7 @@ from anabranch.testing.cases import Case
 from anabranch.testing.corruption import corrupt
 from anabranch.testing.intruders import Beside, EpochStep, must_be_refused, spelled
 from anabranch.testing.legs import Leg, Outcome, Scene, Trial
+from anabranch.testing.lookups import restless
 from anabranch.testing.quiet import FrameCount, QuietSource
 from anabranch.testing.stage import SessionMaker, on_stage
 from anabranch.testing.witness import Results, Witness, late_letters
@@ -32,6 +33,11 @@ Judge = Callable[[Mapping[str, MemorySink]], None]
 """Raises AssertionError where results are not what they must be."""
 PATIENCE = 120.0
 """Seconds after which a leg, which takes a second or two, is taken to hang."""
+
+
+def far_uri(folder: Path) -> str:
+    """What a checkpoint folder is called as if it were on another machine."""
+    return folder.as_uri()
 
 
 class Crash(Exception):
@@ -78,7 +84,7 @@ class Course:
         self.results = Results(case, base / "out" if trial.folders else None)
         self.folder = base / "checkpoint"
         self.folder.mkdir(exist_ok=True)
-        self.root = self.folder.as_uri() if trial.far else str(self.folder)
+        self.root = far_uri(self.folder) if trial.far else str(self.folder)
         self._beside: Beside | None = None
         self._rival = trial.rival
 
@@ -98,6 +104,9 @@ class Course:
                 name, source, ordered="time", lateness=lateness, on_late=on_late,
                 late=self.case.late_rule(name),
             )  # fmt: skip
+        for name, rows in self.case.tables.items():
+            session.table(name, rows)
+            session._tables[name] = restless(session._tables[name])
         for name, query in self.case.queries.items():
             session.query(name, query)
         return session

@@ -17,7 +17,8 @@ from anabranch.adapt.protocols.moving import Moving
 from anabranch.engine.run import Run
 from anabranch.language.shape import written_shape
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import subtract
+from anabranch.routing.ranges import subtract, union
+from anabranch.routing.shaped import Shaped
 from anabranch.state.manifest import Manifest, SubqueryRecord
 from anabranch.testing.trial import Scene
 
@@ -111,14 +112,16 @@ def check_shapes(record: SubqueryRecord, where: str) -> None:
     for ref in record.shelf:
         if ref.table.startswith("mid"):
             inputs = tuple(map(int, ref.table.removeprefix("mid")))
+            tracks = (Shaped(one.first, one.end, one.shape) for one in record.tracks if one.shape)
             slots = [
                 (one.first, one.end)
-                for one in record.shapes
+                for one in (*record.shapes, *tracks)
                 if inputs in written_shape(one.shape).intermediates
             ]
-            beyond = subtract(ref.live, slots)
+            beyond = subtract(ref.live, union(slots, []))
             assert not beyond, (
-                f"{where}: {ref.table} lies in {beyond}, the shapes are {record.shapes}"
+                f"{where}: {ref.table} lies in {beyond}, the shapes are {record.shapes}, on "
+                f"tracks {record.tracks}"
             )
 
 

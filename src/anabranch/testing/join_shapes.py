@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from anabranch.language.builder import Query
 from anabranch.language.expression import col
 from anabranch.language.shape import JoinShape, joined
+from anabranch.settings import MOVING_STATE, PARALLEL_TRACK
 from anabranch.testing.cases import CLOCKS, KEYS, WIDE, Case, Shape, make_frames, streams
 from anabranch.testing.chooser import Chooser
 from anabranch.testing.disturbances import Disturbance, Meddling
@@ -86,11 +87,14 @@ def replan(it: Meddling) -> bool:
     shape = str(draw_join_shape(it.draw, joins[name]))
     known = it.run.partition_map(name)
     starts = known.starts[: known.partition_at(known.slots - known.cells - 1) + 1]
+    endless = it.run._governor.holdings.shapes.endless(name)
+    ways = [None, MOVING_STATE, *(() if endless else (PARALLEL_TRACK,) * 3)]
+    way = it.draw.choice(ways)
     if it.draw.random() < 0.3:
-        it.run.replan(name, shape)
+        it.run.replan(name, shape, transition=way)
     else:
         for start in it.draw.sample(starts, it.draw.randint(1, len(starts))):
-            it.run.replan(name, shape, start)
+            it.run.replan(name, shape, start, transition=way)
     return True
 
 

@@ -60,7 +60,7 @@ class Oracle:
     close all windows after the last epoch, as `start(at_end="close")` does. `lanes` says how many lanes the
     frames of a stream are cut into, as those of an `EpochSource` are. `user` gives the SQL of user
     aggregates by name: `{"doubled": "2 * sum({})"}`. Rows of epochs before `since` only tell the time: the
-    queries began later.
+    queries began later. `tables` has those that streams are joined with.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class Oracle:
         ended: bool = True,
         user: Mapping[str, str] | None = None,
         since: int = 0,
+        tables: Mapping[str, pl.DataFrame] | None = None,
     ) -> None:
         self._nodes = {name: query.node for name, query in queries.items()}
         self._user = user or {}
@@ -87,6 +88,8 @@ class Oracle:
         self._clocks: dict[str, list[int | None]] = {}
         self._connection = _connect()
         self._known: dict[str, pl.DataFrame] = {}
+        for name, rows in (tables or {}).items():
+            self._connection.register(name, rows.to_arrow())
         arrivals = self._number_arrivals()
         for component in _components(self._nodes.values()):
             self._admit(component, arrivals)

@@ -19,6 +19,7 @@ from anabranch.errors import PlanningError
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.groups import Aggregate, History
 from anabranch.language.join import Join
+from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
 from anabranch.language.ranked import Ranked
@@ -42,7 +43,7 @@ from anabranch.testing.sql_expression import (
 from anabranch.testing.sql_join import Joins
 from anabranch.testing.sql_late import Punctual
 from anabranch.testing.sql_over import Overs
-from anabranch.testing.sql_unfolding import time_sql, unnest_sql, windows_sql
+from anabranch.testing.sql_unfolding import lookup_sql, time_sql, unnest_sql, windows_sql
 
 
 @dataclass
@@ -131,6 +132,8 @@ class Translator:
                 return windows_sql(node, self._table(node.input))
             case Unnest():
                 return unnest_sql(node, self._table(node.input))
+            case Lookup():
+                return lookup_sql(node, self._table(node.input))
             case Union():
                 names = list_of([*(quote(name) for name in node.schema), EPOCH, SEQ])
                 return "\nUNION ALL ".join(

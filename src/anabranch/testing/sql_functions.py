@@ -40,6 +40,7 @@ _OTHERWISE = {
     "list_length": "CAST(len({0}) AS BIGINT)",
     "list_join": "array_to_string({0}, {1})",
     "list_distinct": "list_sort(list_distinct({0}))",
+    "sort_array": "list_sort({0}, 'ASC', 'NULLS FIRST')",
 }
 
 

@@ -1,9 +1,10 @@
-"""Rows in their windows, and elements of lists, as DuckDB SQL."""
+"""Rows in their windows, elements of lists and rows of tables, as DuckDB SQL."""
 
 from __future__ import annotations
 
 import polars as pl
 
+from anabranch.language.lookup import Lookup
 from anabranch.language.unnest import Unnest
 from anabranch.language.window import END, START
 from anabranch.language.windowed import Windowed
@@ -69,3 +70,26 @@ def unnest_sql(node: Unnest, rows: str) -> str:
     if node.position is not None:
         columns.append(f"generate_subscripts({elements}, 1) AS {quote(node.position)}")
     return f"SELECT {list_of(columns)}, {EPOCH}, {SEQ} FROM {rows}"
+
+
+def lookup_sql(node: Lookup, rows: str) -> str:
+    """Every row of a table of the stream beside those of the other that have its keys."""
+    ours, theirs = (
+        [f"{expression_sql(key, schema)} AS __{side}{at}" for at, key in enumerate(keys)]
+        for side, keys, schema in (
+            ("ours", node.keys[0], node.input.schema),
+            ("theirs", node.keys[1], node.table.schema),
+        )
+    )
+    shown = [f"{quote(own)} AS {quote(name)}" for own, name in node.names.items()]
+    wanted = [f"({expression_sql(part, node.table.schema)})" for part in node.predicates] or [
+        "TRUE"
+    ]
+    left = f"(SELECT *, {list_of(ours)} FROM {rows})"
+    right = (
+        f"(SELECT {list_of([*theirs, *shown])} FROM {quote(node.table.name)} "
+        f"WHERE {' AND '.join(wanted)})"
+    )
+    on = " AND ".join(f"__ours{at} = __theirs{at}" for at in range(len(ours)))
+    columns = list_of([quote(name) for name in node.schema])
+    return f"SELECT {columns}, {EPOCH}, {SEQ} FROM {left} {node.kind.upper()} JOIN {right} ON {on}"

@@ -6,15 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from anabranch.control import shapes
 from anabranch.engine import remembering
-from anabranch.operators import owed
+from anabranch.operators import owed, tracks
 from anabranch.operators.join import SymmetricJoin
+from anabranch.operators.looked_up import LookedUp
 from anabranch.operators.ranked import RankedRows
 from anabranch.operators.timeline import NUMBER, TimelineRows
 from anabranch.operators.tree import TreeJoin
 from anabranch.routing.grid import Scattered
+from anabranch.routing.shaped import Track
 from anabranch.state.segment import LOCATOR
 from anabranch.state.shelf import Shelf
 from anabranch.state.table import StateTable
@@ -106,12 +110,31 @@ def _merged_to_one(right: Any) -> Any:
     return property(hasty)
 
 
+def _last_row_missing(right: Wrong) -> Wrong:
+    return lambda *arguments: right(*arguments).slice(0, right(*arguments).height - 1)
+
+
 def _nothing_masked(right: Wrong) -> Wrong:
     def careless(*arguments: Any) -> Any:
         written, _ = right(*arguments)
         return written, []
 
     return careless
+
+
+def _all_given(right: Wrong) -> Wrong:
+    def careless(meeting: Any, chosen: list[np.ndarray]) -> np.ndarray:
+        return np.ones(len(chosen[0]), dtype=bool)
+
+    return careless
+
+
+def _newest_overlooked(right: Wrong) -> Wrong:
+    def hasty(known: tuple[Track, ...], remembered: Any) -> Any:
+        earlier = [Track(one.first, one.end, one.shape, one.cut - 1) for one in known]
+        return right(earlier, remembered)
+
+    return hasty
 
 
 STATE_BUGS = (
@@ -149,6 +172,12 @@ STATE_BUGS = (
         ((TreeJoin, "all_rows"),), nothing(())),
     Bug("intermediate-left-behind", "a join gets another shape, and what does not match it goes on counting",
         ((remembering, "reshape"),), _nothing_masked),
+    Bug("new-rows-on-both-tracks", "on a track the old shape gives what new rows give with each other, too",
+        ((tracks, "given_by_old"),), _all_given),
+    Bug("track-ended-early", "a track ends an epoch before the rows from before its cut are gone",
+        ((shapes, "remaining_slots"),), _newest_overlooked),
+    Bug("table-row-missing", "rows are joined with a table that lacks its last row",
+        ((LookedUp, "_content"),), _last_row_missing),
     Bug("scattered-state-left", "the state of a hot key does not go to its cells",
         ((remembering, "scatter_state"),), nothing(None)),
 )  # fmt: skip

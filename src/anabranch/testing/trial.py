@@ -65,7 +65,13 @@ def check(
     """
     lateness = {name: late * case.clock.factor for name, late in case.lateness.items()}
     oracle = Oracle(
-        case.queries, case.frames, lateness, lanes=case.lanes, ended=trial.close, user=USER_SQL
+        case.queries,
+        case.frames,
+        lateness,
+        lanes=case.lanes,
+        ended=trial.close,
+        user=USER_SQL,
+        tables=case.tables,
     )
 
     def judge(sinks: Mapping[str, MemorySink]) -> None:

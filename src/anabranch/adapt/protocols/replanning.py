@@ -13,14 +13,24 @@ rests is left alone: slots whose rows wait, whose state is put aside or comes to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
+from anabranch.adapt.protocols.parallel_track import TrackTurn, next_tracks, validate_tracks
 from anabranch.errors import RunError
 from anabranch.routing.ranges import intersect, ranges_where, subtract, union
-from anabranch.routing.shaped import FLAT, Shaped, Shapes, Slots, by_shape, differing, reshaped
+from anabranch.routing.shaped import (
+    FLAT,
+    Shaped,
+    Shapes,
+    Slots,
+    Tracks,
+    by_shape,
+    differing,
+    reshaped,
+)
 
 STEPS = (
     "asked", "slots known", "paused", "drained", "handed over", "matched and dropped", "made again",
@@ -36,6 +46,10 @@ class Turn:
     shapes: Shapes
     changing: Shapes = ()
     """With the shape that they had before, the flat one too."""
+    tracks: Tracks = ()
+    """Slots that work in a second shape as well."""
+    ended: Slots = ()
+    """Of those that change, the slots whose new shape is there already: their track has ended."""
 
     @property
     def slots(self) -> list[tuple[int, int]]:
@@ -45,6 +59,61 @@ class Turn:
 
 NO_TURN = Turn(())
 """That of joins that are flat, and stay so."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is wanted of the slots of a join, and what keeps them from it."""
+
+    shapes: Shapes
+    by_track: Slots = ()
+    """Those that are to come to it on a parallel track."""
+    flat: Slots = ()
+    """Those that cannot have intermediates."""
+    resting: Slots = ()
+    """Those that do not change now."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a join does in an epoch, and what of that is new."""
+
+    turn: Turn
+    tracked: TrackTurn
+    moved: Slots
+    """The slots whose state is moved."""
+
+
+def next_step(
+    now: Shapes, tracks: Tracks, wishes: Wishes, remaining: Slots, sizes: np.ndarray,
+    owners: np.ndarray, budget: float, epoch: int,
+) -> Step:  # fmt: skip
+    """What a join does in the epoch to come, by both protocols."""
+    flat, resting = wishes.flat, wishes.resting
+    tracked = next_tracks(
+        now, tracks, wishes.shapes, wishes.by_track, flat, resting, remaining, len(owners), epoch
+    )
+    validate_tracks(tracked, flat, remaining)
+    on_track = union([(one.first, one.end) for one in tracked.tracks], tracked.ended)
+    still = union(resting, on_track)
+    moved = next_turn(tracked.shapes, wishes.shapes, flat, still, sizes, owners, budget)
+    turn = _with_tracks(tracked, now, moved)
+    validate(turn, now, flat, resting)
+    return Step(turn, tracked, moved.slots)
+
+
+def _with_tracks(tracked: TrackTurn, now: Shapes, turn: Turn) -> Turn:
+    """A turn that was decided beside tracks, together with what becomes of these."""
+    slots = max([0, *(one.end for one in (*now, *turn.changing)), *(b for _, b in tracked.ended)])
+    slots = max([slots, *(end for _, end in tracked.broken)])
+    changed = union(turn.slots, union(tracked.ended, tracked.broken))
+    former = [
+        Shaped(*pair, shape)
+        for shape, ranges in by_shape(now, [(0, slots)]).items()
+        for pair in intersect(sorted(ranges), changed)
+    ]
+    changing = tuple(sorted(former, key=lambda one: one.first))
+    return replace(turn, changing=changing, tracks=tracked.tracks, ended=tuple(tracked.ended))
 
 
 def next_turn(

@@ -53,6 +53,13 @@ class TextDialect(Dialect):
                 return self.expression(exp.Interval(this=this))
             return super()._parse_interval_span(this, parse_function_unit=parse_function_unit)
 
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        if isinstance(path, exp.Literal) and path.is_string and not path.name.startswith("$"):
+            # Theirs would take the name 'a.b' for a way from a to b
+            key = exp.JSONPathKey(this=path.name)
+            return exp.JSONPath(expressions=[exp.JSONPathRoot(), key])
+        return super().to_json_path(path)
+
 
 class PlacedError(LanguageError):
     """An error that names its text already: `reason` without it, and where in it the fault is."""

@@ -35,7 +35,7 @@ from anabranch.language.sql.constant import (
     read_constant,
 )
 from anabranch.language.sql.dialect import Scope, offset_of, parse
-from anabranch.language.sql.division import divided
+from anabranch.language.sql.division import divided, remainder
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
 from anabranch.language.sql.interval import months_of, months_text, read_interval
 from anabranch.language.sql.like import like
@@ -202,7 +202,10 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
             "hour DATE_TRUNC('hour', …).",
             tree,
         )
-    if operator in ("/", "%") and all(scope.kind(side).is_integer() for side in (left, right)):
+    whole = all(scope.kind(side).is_integer() for side in (left, right))
+    if operator == "%":
+        return remainder(left, right, whole, scope.spelling)
+    if operator == "/" and whole:
         return divided(operator, left, right, scope.spelling)
     return Call(operator, (left, right))
 

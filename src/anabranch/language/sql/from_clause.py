@@ -17,7 +17,8 @@ from anabranch.errors import LanguageError, suggest
 from anabranch.language.bounds import all_of
 from anabranch.language.builder import Query
 from anabranch.language.expression import Call, Column, Expression, columns_of, substitute
-from anabranch.language.join import FILTERING, JOINS, Join
+from anabranch.language.join import FILTERING, JOINS
+from anabranch.language.lookup import join_of
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
 from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts, within_rows
@@ -197,7 +198,7 @@ class From:
         parts = self.query.node, right.node
         with before.placed(tree.this):
             self.query = Query(
-                Join(parts, kind, keys, all_of(rest), (name,), rows, self._written())
+                join_of(*parts, kind, keys, all_of(rest), name, rows, self._written())
             )
         if kind in FILTERING:
             self.tables = known

@@ -13,8 +13,10 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Call, Expression, Literal
 from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.division import remainder
 from anabranch.language.sql.time_rewrites import TIME_REWRITES, Arguments, Rewrite, text_constant
 
+_SEVERAL = re.compile(r"""\*|\.\.|\?|\[[^\]'"]*[:,]""")
 _REGEX_SIGNS = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
@@ -49,7 +51,21 @@ def _json_path(arguments: Arguments, scope: Scope) -> Expression:
     text, *steps = arguments
     keys = [text_constant(step, "a JSON path") for step in steps]
     path = keys[0] if keys[0].startswith("$") else json_path(keys)
+    if path is keys[0] and _SEVERAL.search(path):
+        raise LanguageError(
+            f"the JSON path {path} means several values, which are no one text: name one, as in $.a.b[0]."
+        )
+    if len(keys) == 1 and keys[0].startswith("/"):
+        path = json_path(
+            [step.replace("~1", "/").replace("~0", "~") for step in keys[0][1:].split("/")]
+        )
     return Call("json_text", (text, Literal(path)))
+
+
+def _mod(arguments: Arguments, scope: Scope) -> Expression:
+    left, right = arguments
+    whole = all(scope.kind(side).is_integer() for side in arguments)
+    return remainder(left, right, whole, scope.spelling)
 
 
 def json_path(keys: Sequence[str | int]) -> str:
@@ -105,7 +121,7 @@ REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
     "json_extract_string": (2, 2, _json_path), "get_json_object": (2, 2, _json_path),
     "json_value": (2, 2, _json_path), "json_extract_path_text": (2, 99, _json_path),
     "json_extract_scalar": (2, 2, _json_path),
-    "log": (1, 2, _log),
+    "log": (1, 2, _log), "mod": (2, 2, _mod),
     "concat": (1, 999, _concat), "reverse": (1, 1, _reverse),
     "strpos": (2, 2, _in_place("position_of")), "instr": (2, 2, _in_place("position_of")),
     "locate": (2, 2, _locate), "charindex": (2, 2, _locate), "position": (2, 2, _locate),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anabranch.language.lookup import Lookup
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.unnest import Unnest
 from anabranch.language.windowed import Windowed
@@ -19,7 +20,7 @@ from anabranch.plan.subquery import Path, Subquery, steps_of
 def push_selections(draft: Draft, aims: Aims) -> Draft:
     """The draft without selections and projections of their own."""
     for subquery in list(draft.subqueries.values()):
-        if isinstance(subquery.node, (Filter, Branch, Project, Windowed, Unnest)):
+        if isinstance(subquery.node, (Filter, Branch, Project, Windowed, Unnest, Lookup)):
             # As it stands by now: those below it have been pushed already
             draft = draft.without(subquery.name, _below(draft.subqueries[subquery.name]))
     return draft

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace as replace_part
 from typing import Any
 
 from msgspec.structs import replace
 
+from anabranch.adapt.protocols import replanning
 from anabranch.adapt.protocols.moving import MoveProtocol
-from anabranch.control import governor, spilling
+from anabranch.adapt.protocols.parallel_track import TrackTurn
+from anabranch.control import governor, shapes, spilling
+from anabranch.routing.ranges import intersect, union
 from anabranch.routing.reach import Hold, Reach, Spilled
+from anabranch.routing.shaped import Shapes, Track, Tracks, reshaped
 from anabranch.state.ledger import Ledger
 from anabranch.testing.bug import Bug, Wrong
-from anabranch.testing.explore import paper_place
+from anabranch.testing.explore import paper_place, reshaping
 from anabranch.testing.explore.paper_place import Asked, Files, Reply, with_file
 
 
@@ -80,6 +85,35 @@ def _tells_of_all_time(right: Any) -> Any:
     return property(lambda self: [self.watermark, *(hold.watermark for hold in self.behind)])
 
 
+def _overlooks_the_newest(right: Wrong) -> Wrong:
+    def hasty(tracks: Sequence[Track], remembered: Any) -> Any:
+        return right([replace(one, cut=one.cut - 1) for one in tracks], remembered)
+
+    return hasty
+
+
+def _cut_late(right: Wrong) -> Wrong:
+    def late(*arguments: Any) -> TrackTurn:
+        turn: TrackTurn = right(*arguments)
+        epoch = arguments[-1]
+        later = [replace(one, cut=epoch) if one.cut == epoch - 1 else one for one in turn.tracks]
+        return replace_part(turn, tracks=tuple(later))
+
+    return late
+
+
+def _broken_counts_as_ended(right: Wrong) -> Wrong:
+    def hopeful(now: Shapes, tracks: Tracks, *arguments: Any) -> TrackTurn:
+        turn: TrackTurn = right(now, tracks, *arguments)
+        shapes = turn.shapes
+        for one in tracks:
+            shapes = reshaped(shapes, intersect([(one.first, one.end)], turn.broken), one.shape)
+        ended = union(turn.ended, turn.broken)
+        return replace_part(turn, shapes=shapes, ended=ended, broken=())
+
+    return hopeful
+
+
 BUGS = (
     Bug("put-overwrites", "an entry is put in place of another's of the same number",
         ((paper_place, "put_if_absent"),), _overwrites),
@@ -101,4 +135,10 @@ BUGS = (
         ((spilling, "brought_together"),), _leaves_all_aside),
     Bug("owed-time-told", "those above are told of a time although results from before it are owed",
         ((Reach, "watermarks"),), _tells_of_all_time),
+    Bug("old-rows-overlooked", "a track ends while rows of the last epoch before its cut are there",
+        ((shapes, "remaining_slots"), (reshaping, "remaining_slots")), _overlooks_the_newest),
+    Bug("cut-late", "rows of the first epoch of a track count as old, which the new shape gives too",
+        ((replanning, "next_tracks"),), _cut_late),
+    Bug("broken-track-ended", "a track that is broken off counts as one that has ended",
+        ((replanning, "next_tracks"),), _broken_counts_as_ended),
 )  # fmt: skip

@@ -15,6 +15,7 @@ from anabranch.testing.explore.explorer import Explored, Failure, Model, explore
 from anabranch.testing.explore.fencing import Fencing, Rivalry
 from anabranch.testing.explore.moving import MovesAndHolds
 from anabranch.testing.explore.putting_aside import PuttingAside
+from anabranch.testing.explore.reshaping import Reshaping
 from anabranch.testing.planted import planting
 
 TAKEN_OVER = (
@@ -57,6 +58,7 @@ MODELS: dict[str, Callable[[], Model]] = {
     "far moves": partial(MovesAndHolds, "far moves", True, 3, 7),
     "near moves": partial(MovesAndHolds, "near moves", False, 3, 6),
     "state aside": partial(PuttingAside, "state aside", False, 5, 7),
+    "joins that change their shape": partial(Reshaping, 3, 6),
     "rows that wait for state": partial(PuttingAside, "rows that wait for state", True, 5, 7),
 }
 """What makes each model, by its name: a model remembers what it has seen, so each look needs a new one."""
@@ -71,6 +73,9 @@ LOOKED_FOR = {
     "earlier-cut-forgotten": "state aside",
     "together-and-aside": "state aside",
     "owed-time-told": "state aside",
+    "old-rows-overlooked": "joins that change their shape",
+    "cut-late": "joins that change their shape",
+    "broken-track-ended": "joins that change their shape",
 }
 """The model in which each planted bug must be found."""
 

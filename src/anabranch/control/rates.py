@@ -1,0 +1,87 @@
+"""How fast rows come to joins, and how soon those that are remembered go: what transitions cost (P5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from anabranch.adapt.policies.plans import Counted
+from anabranch.adapt.policies.transitions import Remembered
+from anabranch.routing.ranges import intersect
+from anabranch.routing.shaped import Slots
+from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.segment import SegmentRef
+
+RECENT = 0.3
+"""The weight of the newest epoch in the means."""
+
+
+@dataclass
+class Pace:
+    """What the epochs of a join bring, the last ones counting most."""
+
+    epoch: int
+    rows_in: int
+    watermark: int | None
+    rows: float | None = None
+    """Rows of an epoch."""
+    time: float | None = None
+    """How far the watermark comes in an epoch."""
+
+
+class Rates:
+    """The pace of each join of a run."""
+
+    def __init__(self) -> None:
+        self._paces: dict[str, Pace] = {}
+
+    def observe(self, name: str, manifest: Manifest) -> None:
+        """Takes in what a commit says of a join."""
+        now = manifest.subqueries[name]
+        seen = self._paces.get(name)
+        if seen is None:
+            self._paces[name] = Pace(manifest.epoch, now.rows_in, now.watermark)
+            return
+        epochs = manifest.epoch - seen.epoch
+        if epochs <= 0:
+            return  # the same epoch is tried again
+        seen.rows = _mean(seen.rows, (now.rows_in - seen.rows_in) / epochs)
+        if seen.watermark is not None and now.watermark is not None:
+            seen.time = _mean(seen.time, (now.watermark - seen.watermark) / epochs)
+        seen.epoch, seen.rows_in, seen.watermark = manifest.epoch, now.rows_in, now.watermark
+
+    def remembered(
+        self, name: str, record: SubqueryRecord, slots: Slots, endless: bool,
+        counted: Counted | None,
+    ) -> Remembered:  # fmt: skip
+        """What is known of these slots of a join."""
+        inputs = [ref for ref in record.shelf if ref.table.startswith("in")]
+        mine = sum(_rows_in(ref, slots) for ref in inputs)
+        everything = sum(ref.rows for ref in inputs)
+        pace = self._paces.get(name)
+        share = mine / everything if everything else 1.0
+        rows = None if pace is None else pace.rows
+        arriving = rows * share if rows is not None else 0.0
+        epochs = None
+        if not endless and rows is not None:
+            epochs = _epochs(pace, [ref for ref in inputs if _rows_in(ref, slots)])
+        return Remembered(mine, arriving, epochs, endless, counted)
+
+
+def _epochs(pace: Pace | None, old: Sequence[SegmentRef]) -> float | None:
+    """Epochs until the watermark has passed all of these, if it goes on as it does."""
+    if pace is None or pace.watermark is None or not pace.time or pace.time <= 0:
+        return None
+    left = max((ref.max_due for ref in old), default=pace.watermark) - pace.watermark
+    return max(1.0, left / pace.time)
+
+
+def _rows_in(ref: SegmentRef, slots: Slots) -> float:
+    """The rows of a segment in these slots, as if they were spread evenly."""
+    whole = sum(end - first for first, end in ref.live)
+    part = sum(end - first for first, end in intersect(ref.live, sorted(slots)))
+    return ref.rows * part / max(1, whole)
+
+
+def _mean(before: float | None, now: float) -> float:
+    return now if before is None else before + RECENT * (now - before)
