@@ -110,14 +110,8 @@ class Governor:
         return {
             "policy": self._settings.policy,
             **self._buffer.describe(manifest),
-            "moving": [
-                {"action": known.move.words(), "phase": known.phase, "since": known.since}
-                for known in self.moving.values()
-            ],
             "memory": self._balancing.describe_memory(),
-            "aside": self.holdings.spilling.describe(manifest, self.maps),
-            "shapes": self.holdings.shapes.describe(manifest, self.maps),
-            "tracks": self.holdings.shapes.describe_tracks(manifest, self.maps),
+            **self.holdings.describe(manifest),
             "active": self._balancing.active,
             "sites": self.sites,
             "decisions": [decision.plain() for decision in recent],

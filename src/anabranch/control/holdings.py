@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -204,6 +205,18 @@ class Holdings:
             shapes=dict(self.shapes.wanted),
             by_track={name: list(slots) for name, slots in self.shapes.by_track.items()},
         )
+
+    def describe(self, manifest: Manifest) -> dict[str, Any]:
+        """What is under way, put aside and shaped, for people."""
+        return {
+            "moving": [
+                {"action": known.move.words(), "phase": known.phase, "since": known.since}
+                for known in self.transitions.moves.moving.values()
+            ],
+            "aside": self.spilling.describe(manifest, self.maps),
+            "shapes": self.shapes.describe(manifest, self.maps),
+            "tracks": self.shapes.describe_tracks(manifest, self.maps),
+        }
 
 
 def _maps(plan: Plan, sites: int, manifest: Manifest) -> dict[str, PartitionMap]:

@@ -24,7 +24,7 @@ from anabranch.testing.cases import Case
 from anabranch.testing.corruption import corrupt
 from anabranch.testing.intruders import Beside, EpochStep, must_be_refused, spelled
 from anabranch.testing.legs import Leg, Outcome, Scene, Trial
-from anabranch.testing.lookups import restless
+from anabranch.testing.lookups import register_restless
 from anabranch.testing.quiet import FrameCount, QuietSource
 from anabranch.testing.stage import SessionMaker, on_stage
 from anabranch.testing.witness import Results, Witness, late_letters
@@ -104,9 +104,7 @@ class Course:
                 name, source, ordered="time", lateness=lateness, on_late=on_late,
                 late=self.case.late_rule(name),
             )  # fmt: skip
-        for name, rows in self.case.tables.items():
-            session.table(name, rows)
-            session._tables[name] = restless(session._tables[name])
+        register_restless(session, self.case.tables)
         for name, query in self.case.queries.items():
             session.query(name, query)
         return session

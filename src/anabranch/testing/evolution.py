@@ -34,7 +34,7 @@ from anabranch.testing.aggregates import USER_SQL
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.course import PATIENCE, Crash
 from anabranch.testing.disturbances import BY_MAP, Meddling, move, pause, pin, rebalance, resume
-from anabranch.testing.lookups import restless
+from anabranch.testing.lookups import register_restless
 from anabranch.testing.oracle import Oracle
 from anabranch.testing.phases import Evolving, Phase, draw_evolution
 from anabranch.testing.sources import EpochSource
@@ -124,9 +124,7 @@ class _Course:
                 name, EpochSource(frames[: phase.frames]), ordered="time", lateness=lateness,
                 late=self.case.late_rule(name),
             )  # fmt: skip
-        for name, rows in self.case.tables.items():
-            session.table(name, rows)
-            session._tables[name] = restless(session._tables[name])
+        register_restless(session, self.case.tables)
         for name, query in phase.queries.items():
             session.query(name, query)
         return session
@@ -290,9 +288,8 @@ class _Course:
 
     def oracle(self, followed: Followed, query: Query) -> Oracle:
         frames = {stream: reading.given for stream, reading in followed.readings.items()}
-        lateness = {
-            name: late * self.case.clock.factor for name, late in self.case.lateness.items()
-        }
+        factor = self.case.clock.factor
+        lateness = {name: late * factor for name, late in self.case.lateness.items()}
         return Oracle(
             {"q": query}, frames, lateness, user=USER_SQL, since=followed.since,
             tables=self.case.tables,

@@ -14,6 +14,7 @@ from anabranch.language.builder import Query
 from anabranch.language.expression import col
 from anabranch.language.lookup import KINDS, Table
 from anabranch.language.window_key import tumble
+from anabranch.session import Session
 from anabranch.sources.lookup_table import LookupTable
 from anabranch.testing.chooser import Chooser, Clock
 
@@ -49,7 +50,13 @@ def draw_lookup(
     return table, met.group_by(window, *shown).agg(count().alias("many"))
 
 
-def restless(table: LookupTable) -> LookupTable:
-    """A table that has another version every few epochs, and the same rows in all of them."""
+def register_restless(session: Session, tables: Mapping[str, pl.DataFrame]) -> None:
+    """Registers tables that have another version every few epochs, and the same rows in all of them."""
+    for name, rows in tables.items():
+        session.table(name, rows)
+        session._tables[name] = _restless(session._tables[name])
+
+
+def _restless(table: LookupTable) -> LookupTable:
     asked = itertools.count()
     return replace(table, version=lambda: f"{table.version()} {next(asked) // STEADY}")
