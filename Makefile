@@ -72,8 +72,9 @@ bench: $(STAMP) ## Run all benchmarks, Spark beside us on the same files
 figures: $(STAMP) ## Draw the figures from the results of the benchmarks
 	@$(VENV)/bin/python benchmarks/figures.py
 
-docs: $(STAMP) ## Check the documents: links, names, examples
-	@$(WITH_JAVA) $(VENV)/bin/python -m pytest tests/unit/test_docs.py $(PYTEST_ARGS)
+docs: $(STAMP) ## Check the documents, and build the site into build/site
+	@$(WITH_JAVA) $(VENV)/bin/python -m pytest -q tests/unit/test_docs.py $(PYTEST_ARGS)
+	@$(VENV)/bin/python scripts/build-docs.py
 
 clean: ## Remove all that can be made again, .venv too
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

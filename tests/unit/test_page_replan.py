@@ -53,7 +53,7 @@ def test_it_is_tried_on_paper_then_done(shown: tuple[Run, Story, str]) -> None:
         f"'{join}' works as ((0,1),2) on all partitions, so far as (0,1,2) on 4" in tried["effect"]
     )
     assert "also keeps what a and b give with each other. " in tried["effect"]
-    assert "of state are gone through for it, in 1 epoch or so" in tried["effect"]
+    assert "of state are gone through for it, in 1 epoch or so; or, where" in tried["effect"]
     assert story.newest is not None
     assert detail(story.newest)["shapes"] == {join: {"(0,1,2)": 4}}
     flat = control.try_out("replan", {**asked, "shape": "(0,1,2)"})

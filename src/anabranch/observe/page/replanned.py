@@ -12,6 +12,9 @@ from anabranch.engine.run import Run
 from anabranch.errors import RunError, SettingsError
 from anabranch.language.shape import JoinShape, read_shape
 from anabranch.observe.story import Story
+from anabranch.settings import AUTO, MOVING_STATE, PARALLEL_TRACK
+
+BOTH = "both shapes work until the rows of before are gone"
 
 
 def replanned(run: Run, story: Story, subquery: str, shape: str, partition: int | None) -> str:
@@ -65,5 +68,13 @@ def _work(story: Story, exchange: str, partition: int | None) -> str:
         at = int(np.searchsorted(figures.column("starts"), partition, "right")) - 1
         size, sites = size[at : at + 1], sites[at : at + 1]
     most = float(np.bincount(sites, size).max(initial=0.0))
-    epochs = max(1, math.ceil(most / REMADE_BYTES))
-    return f"{in_bytes(size.sum())} of state are gone through for it, in {several(epochs, 'epoch')} or so."
+    epochs = several(max(1, math.ceil(most / REMADE_BYTES)), "epoch")
+    moved = f"{in_bytes(size.sum())} of state are gone through for it, in {epochs} or so"
+    transition = AUTO if story.started is None else story.started.settings.get("transition", AUTO)
+    if transition == PARALLEL_TRACK:
+        return f"{BOTH[0].upper()}{BOTH[1:]}."
+    return (
+        f"{moved}."
+        if transition == MOVING_STATE
+        else f"{moved}; or, where that costs less, {BOTH}."
+    )
