@@ -16,6 +16,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 
+from anabranch.language.shape import NAMED
+from anabranch.settings import FIXED_PLANS, TRANSITIONS
 from anabranch.testing.fuzz.draw import Draw, DrawnColumn
 from anabranch.testing.fuzz.values import POLARS, moments, values
 
@@ -123,7 +125,21 @@ def draw_world(number: int) -> World:
     runs = tuple(
         (draw.pick((1, 2, 2, 3, 3, 4)), {**lasting, **_passing(draw)}) for _ in range(count)
     )
-    return World(inputs, runs, draw.pick(("memory",) * 6 + ("parquet", "arrow")))
+    sink = draw.pick(("memory",) * 6 + ("parquet", "arrow"))
+    # After all else, so that seeds go on giving the streams that they gave
+    shaped = tuple((sites, {**settings, **_shapes(draw)}) for sites, settings in runs)
+    return World(inputs, shaped, sink)
+
+
+def _shapes(draw: Draw) -> dict[str, Any]:
+    """The shape of all joins that can have several; if the next run has another, how they come to it."""
+    if not draw.chance(0.4):
+        return {}
+    return {
+        "plans": FIXED_PLANS,
+        "join_shape": draw.pick(NAMED),
+        "transition": draw.pick(TRANSITIONS),
+    }
 
 
 def _passing(draw: Draw) -> dict[str, Any]:
