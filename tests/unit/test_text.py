@@ -336,7 +336,7 @@ def test_aggregate_without_a_name() -> None:
         ("split_part(name, '', 1)", "argument 2 of SPLIT_PART is ''; expected a"),
         ("round(price, len)", "argument 2 of ROUND is len"),
         ("log(price)", "LOG is the natural logarithm in some engines"),
-        ("now()", "NOW is not the same when an epoch is run again"),
+        ("now()", "NOW is the time of the epoch, known in WHERE"),
         ("row_number()", "ROW_NUMBER is not available: it belongs to OVER"),
         ("tumble(time, 60)", "TUMBLE is a window: it belongs into GROUP BY"),
         ("ip_number('10.0.0.256')", "'10.0.0.256' is not an IPv4 address"),

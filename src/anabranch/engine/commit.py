@@ -178,6 +178,7 @@ class Checkpoint:
                 for output in self.plan.outputs
             },
             tables=dict(orders.tables),
+            now=orders.now,
             ordinal=max((offer.next_ordinal for offer in offers.values()), default=before.ordinal),
             ended=orders.ended,
             queries=before.queries,

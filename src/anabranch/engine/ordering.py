@@ -30,13 +30,17 @@ class Ordering:
         self._checkpoint, self._governor = checkpoint, governor
         self._standing = StandingOrders(plan, options.root, options.settings)
         place = checkpoint.store.place
+        self._now = 0
         self._lookups = Lookups(options.tables, place, options.settings.fsync)
 
     def attempt(self, epoch: int) -> Attempt:
         """A new try of an epoch."""
         name = uuid.uuid4().hex[:8]
-        streams = stream_orders(self._options, self._plan.streams, time.time())
-        return Attempt(name, streams, self._checkpoint.stagings(epoch, name))
+        seconds = time.time()
+        streams = stream_orders(self._options, self._plan.streams, seconds)
+        # The clock of a machine may be set back, and another machine may go on
+        self._now = max(round(seconds * 1_000_000), self._now, self._checkpoint.manifest.now)
+        return Attempt(name, streams, self._checkpoint.stagings(epoch, name), self._now)
 
     def orders(
         self, offers: Mapping[str, Offer], tasks: int, attempt: Attempt, ended: bool, idle: Idle,
@@ -74,6 +78,7 @@ class Ordering:
             settling=governor.holdings.spilling.settling,
             streams=attempt.streams,
             results=attempt.results,
+            now=attempt.now,
             pieces=spread(pieces, tasks, tasks_of(streams, maps, lanes)),
             lanes=lanes,
             grids=dict(holdings.grids.current),

@@ -111,6 +111,8 @@ class Orders:
     """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
     tables: Mapping[str, TableRecord] = field(default_factory=dict)
     """The version of each table that rows are joined with."""
+    now: int = 0
+    """The time of the epoch, in microseconds since 1970."""
 
     @property
     def holds(self) -> Holds:

@@ -34,6 +34,8 @@ class Attempt:
     name: str
     streams: Mapping[str, StreamOrders]
     results: Mapping[str, Staging]
+    now: int
+    """Its time, in microseconds since 1970."""
 
 
 def as_splits_see(orders: Orders) -> Orders:
@@ -75,6 +77,7 @@ def foretold(
         watermarks=advance_watermarks(orders, list(splits)),
         streams=attempt.streams,
         results=attempt.results,
+        now=attempt.now,
         pieces=spread(pieces, tasks, tasks_of(streams, orders.maps, lanes)),
         lanes=lanes,
         held=(),

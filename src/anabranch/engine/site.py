@@ -34,7 +34,7 @@ from anabranch.engine.sharing import Copies
 from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
 from anabranch.errors import AnabranchError
 from anabranch.operators.base import Moment
-from anabranch.operators.looked_up import TOLD, Versions
+from anabranch.operators.told import TOLD, Told
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, pack, packed, unpack
 from anabranch.routing.locator import slot_of_locator
@@ -46,7 +46,7 @@ def run_site(
     orders: Orders, level: int, site: int, parcels: Iterable[bytes], handover: str = ""
 ) -> Iterator[bytes]:
     """The parcels for the next level's sites, or at the last level the reports for the driver."""
-    TOLD.set(Versions(orders.place, orders.tables))
+    TOLD.set(Told(orders.place, orders.tables, orders.now))
     laps = Laps()
     report = SiteReport(
         level, site, started=laps.started, worker=os.getpid(),

@@ -19,9 +19,9 @@ from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
 from anabranch.language.window import LATEST
 from anabranch.operators.base import time_of
-from anabranch.operators.looked_up import TOLD, Versions
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import compute
+from anabranch.operators.told import TOLD, Told
 from anabranch.plan.plan import StreamPlan
 from anabranch.routing.frame import pack, packed
 from anabranch.routing.hashing import hash_columns
@@ -35,7 +35,7 @@ MANY_ROWS = 100_000
 
 def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
     """One parcel for each site, in the order of the sites; `handover`: a folder that all of them share."""
-    TOLD.set(Versions(orders.place, orders.tables))
+    TOLD.set(Told(orders.place, orders.tables, orders.now))
     laps = Laps()
     report = SplitReport(started=laps.started)
     outbox = Outbox(orders)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
+from anabranch.language.stamped import Stamped
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.unnest import Unnest
 from anabranch.language.windowed import Windowed
 
-STATELESS = (Filter, Branch, Project, Union, Windowed, Unnest, Lookup)
+STATELESS = (Filter, Branch, Project, Union, Windowed, Unnest, Lookup, Stamped)
 
 
 def meets_late(node: Node) -> bool:

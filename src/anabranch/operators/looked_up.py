@@ -6,8 +6,7 @@ was told, as when rates are estimated, each row meets one row of NULL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextvars import ContextVar
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -16,6 +15,7 @@ import pyarrow as pa
 from anabranch.errors import StateError
 from anabranch.language.expression import Expression, columns_of, to_polars
 from anabranch.language.lookup import Lookup
+from anabranch.operators.told import TOLD, Told
 from anabranch.state.checksum import Damaged
 from anabranch.state.manifest import TableRecord
 from anabranch.state.place import Place
@@ -25,16 +25,6 @@ MOST_KEPT = 16
 """Versions of tables, with the keys that they are looked up by, that a process keeps."""
 
 
-@dataclass(frozen=True)
-class Versions:
-    """The version of each table that an epoch has, and where they are."""
-
-    place: Place
-    records: Mapping[str, TableRecord]
-
-
-TOLD: ContextVar[Versions | None] = ContextVar("tables", default=None)
-"""What the task at hand was told."""
 _KEPT: dict[tuple[str, str], pl.DataFrame] = {}
 
 
@@ -74,9 +64,9 @@ class LookedUp:
         )  # fmt: skip
         return found.select(*rows.columns, *(shown for _, shown, _ in self.names))
 
-    def _content(self, told: Versions) -> pl.DataFrame:
+    def _content(self, told: Told) -> pl.DataFrame:
         """The columns that are wanted of the table, with its keys, rows in their order."""
-        record = told.records[self.table]
+        record = told.tables[self.table]
         known = (f"{told.place}/{record.file}", f"{self} {self.predicates} {self.names}")
         if known not in _KEPT:
             if len(_KEPT) >= MOST_KEPT:

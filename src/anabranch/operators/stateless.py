@@ -18,6 +18,7 @@ from anabranch.language.expression import (
 )
 from anabranch.operators.large import LARGE, in_pieces, with_values
 from anabranch.operators.looked_up import LookedUp
+from anabranch.operators.told import Stamp
 from anabranch.operators.unfolding import IntoWindows, Unnested
 
 
@@ -52,9 +53,9 @@ MOST_COMPILED = 4096
 _COMPILED: dict[int, _Compiled] = {}
 """What this process has compiled, by the number of the expression: workers keep theirs for a whole run."""
 
-Step: TypeAlias = Where | Select | IntoWindows | Unnested | LookedUp
-MULTIPLYING = (IntoWindows, Unnested, LookedUp)
-"""Steps that may make several rows of one, or none."""
+Step: TypeAlias = Where | Select | IntoWindows | Unnested | LookedUp | Stamp
+MULTIPLYING = (IntoWindows, Unnested, LookedUp, Stamp)
+"""Steps that are called: they may make several rows of one, or none, or need to know of the epoch."""
 
 
 def branch(predicates: Sequence[Expression], index: int) -> Where:

@@ -38,6 +38,7 @@ from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
 from anabranch.language.ranked import Ranked
+from anabranch.language.stamped import Stamped
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
@@ -184,7 +185,7 @@ def _trace_node(node: Node, inputs: list[Lineage]) -> Lineage:
     match node:
         case Stream():
             return {node.name: attributes_of(node)}
-        case Filter() | Branch() | Windowed() | Unnest() | Lookup():
+        case Filter() | Branch() | Windowed() | Unnest() | Lookup() | Stamped():
             return inputs[0]
         case Project():
             return _compute(node.columns, inputs[0])

@@ -18,6 +18,7 @@ from anabranch.language.expression import type_of
 from anabranch.language.join import Join
 from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
+from anabranch.language.stamped import Stamped
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE, check_gone
@@ -31,7 +32,7 @@ from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {
     Filter: "where", Branch: "case", Project: "select", Union: "union", Windowed: "windows",
-    Unnest: "unnest", Lookup: "look-up",
+    Unnest: "unnest", Lookup: "look-up", Stamped: "stamp",
 }  # fmt: skip
 """The stateless nodes, and what their subqueries are called where they have any."""
 

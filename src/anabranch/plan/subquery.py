@@ -20,6 +20,7 @@ from anabranch.language.node import Node
 from anabranch.language.numbered import Numbered
 from anabranch.language.order import Ordered
 from anabranch.language.ranked import Ranked
+from anabranch.language.stamped import Stamped
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
@@ -38,6 +39,7 @@ from anabranch.operators.ranked import RankedRows
 from anabranch.operators.session import SessionAggregate
 from anabranch.operators.stateless import Select, Step, Where, branch
 from anabranch.operators.timeline import TimelineRows
+from anabranch.operators.told import Stamp
 from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
@@ -203,4 +205,6 @@ def steps_of(node: Node) -> tuple[Step, ...]:
             return (Unnested(node.list, node.name, node.outer, node.position),)
         case Lookup():
             return (LookedUp.of(node),)
+        case Stamped():
+            return (Stamp(node.name),)
     return ()

@@ -33,7 +33,7 @@ VERSIONS = {
     9: "with state that is put aside",
     10: "with the shapes of joins",
     11: "with hot keys of every kind of join in cells, and grids that change",
-    12: "with tables that streams are joined with",
+    12: "with tables that streams are joined with, and the time of the epoch",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -231,6 +231,8 @@ class Manifest(
     """Rows of each query since the run first started, be they written or not."""
     tables: dict[str, TableRecord] = msgspec.field(default_factory=dict)
     """The tables that rows were joined with in this epoch."""
+    now: int = 0
+    """The time that CURRENT_TIMESTAMP was in this epoch, in microseconds since 1970."""
     ordinal: int = 0
     ended: bool = False
     queries: dict[str, QueryRecord] = msgspec.field(default_factory=dict)

@@ -1,8 +1,8 @@
--- What an epoch computes must be the same when it is run again.
+-- The rows of a group come in several epochs.
 
 --stream tcp: time int64, srcIP int64, destIP int64, len int64, name string; ordered by time
 
 --query q
-SELECT time, NOW() AS t FROM tcp
+SELECT time/60 AS tb, COUNT(*) AS n, NOW() AS t FROM tcp GROUP BY time/60
 
---fail= NOW is not the same when an epoch is run again: use the ordered attribute
+--fail= NOW is the time of the epoch, known in WHERE, and in SELECT without GROUP BY, aggregates and OVER: write it in a query around this one

@@ -12,10 +12,14 @@ from anabranch.language.sql.window_border import border_of
 
 STAR = "* stands for all columns and can only be a column of SELECT or the argument of COUNT"
 
-_CLOCKS = (
-    "CURRENT_TIMESTAMP", "CURRENT_DATE", "CURRENT_TIME", "LOCALTIMESTAMP", "LOCALTIME",
-    "CURRENT_ROW_TIMESTAMP",
-)  # fmt: skip
+CLOCKS = ("CURRENT_TIMESTAMP", "CURRENT_DATE", "LOCALTIMESTAMP", "CURRENT_ROW_TIMESTAMP")
+TIMES_OF_DAY = ("CURRENT_TIME", "LOCALTIME")
+
+
+EPOCH_TIME = (
+    "the time of the epoch, known in WHERE, and in SELECT without GROUP BY, aggregates and OVER: write it "
+    "in a query around this one"
+)
 
 
 def resolved(column: str) -> exp.Column:
@@ -50,9 +54,14 @@ def read_column(tree: exp.Column, scope: Scope) -> Expression:
     if holding:
         return Column(inputs.tables[holding[0]][name])
     if name not in scope.schema or inputs.tables:
-        if name.upper() in _CLOCKS:
+        if name.upper() in CLOCKS:
             raise scope.error(
-                f"{name.upper()} is not the same when an epoch is run again: use the ordered attribute.",
+                f"{name.upper()} is {EPOCH_TIME}.",
+                tree,
+            )
+        if name.upper() in TIMES_OF_DAY:
+            raise scope.error(
+                f"{name.upper()} is not available: take CURRENT_TIMESTAMP, and parts of it with EXTRACT.",
                 tree,
             )
         known = {*scope.own, *(c for columns in inputs.tables.values() for c in columns)}

@@ -10,6 +10,7 @@ from anabranch.language import aggregate
 from anabranch.language.expression import FUNCTIONS, Call, Expression, Literal, arity, takes
 from anabranch.language.functions import CONSTANTS, misuse
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
+from anabranch.language.sql.column import EPOCH_TIME
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.rewrites import REWRITES
 
@@ -27,7 +28,7 @@ NAMED_FUNCTIONS = (
 _WINDOWS = ("tumble", "hop", "session", "count_window", "window")
 _NOT_HERE = {
     **dict.fromkeys(_WINDOWS, "a window: it belongs into GROUP BY"),
-    "now": "not the same when an epoch is run again: use the ordered attribute",
+    **dict.fromkeys(("now", "getdate", "proctime"), EPOCH_TIME),
     "random": "not the same when an epoch is run again: take bits of a column instead",
 }
 for _name in ("md5", "sha1", "sha256", "sha2", "crc32", "xxhash64", "hash"):

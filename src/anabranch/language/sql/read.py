@@ -29,6 +29,7 @@ from anabranch.language.builder import Query
 from anabranch.language.deep import deeply
 from anabranch.language.sql.aggregate import aggregates_in, outside_queries
 from anabranch.language.sql.bounded import distinct
+from anabranch.language.sql.clock import reads_clock, with_clock
 from anabranch.language.sql.dialect import Scope, dialect_of, first_word, parse
 from anabranch.language.sql.emit import split_emit
 from anabranch.language.sql.expression import translate
@@ -138,15 +139,18 @@ class _Reader:
             self._check_where(where)
         # What is aggregated or joined must be final; the outermost aggregate is what is emitted
         below = replace(self, emit="final") if _needs_rows_for_good(tree) else self
-        source = From(below, conjuncts(where and where.this))
+        conditions = conjuncts(where and where.this)
+        clocked = [condition for condition in conditions if reads_clock(condition)]
+        source = From(below, [one for one in conditions if one not in clocked])
         source.read(tree)
         query, scope = source.query, source.scope
         with scope.placed(where or tree):
-            if where and not tree.args.get("joins"):
+            if where and not clocked and not tree.args.get("joins"):
                 query = query.where(translate(where.this, scope))
             else:
                 rest = all_of([translate(part, scope) for part in source.where])
                 query = query if rest is None else query.where(rest)
+        query, scope = with_clock(tree, clocked, query, scope)
         with scope.placed(tree.args.get("group") or tree):
             return SelectReader(tree, query, scope, self.emit).finish()
 

@@ -10,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from anabranch.language.lookup import Lookup
+from anabranch.language.stamped import Stamped
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.unnest import Unnest
 from anabranch.language.windowed import Windowed
 from anabranch.plan.draft import Aims, Draft
 from anabranch.plan.subquery import Path, Subquery, steps_of
 
+STEPS = (Filter, Branch, Project, Windowed, Unnest, Lookup, Stamped)
+
 
 def push_selections(draft: Draft, aims: Aims) -> Draft:
     """The draft without selections and projections of their own."""
     for subquery in list(draft.subqueries.values()):
-        if isinstance(subquery.node, (Filter, Branch, Project, Windowed, Unnest, Lookup)):
+        if isinstance(subquery.node, STEPS):
             # As it stands by now: those below it have been pushed already
             draft = draft.without(subquery.name, _below(draft.subqueries[subquery.name]))
     return draft
