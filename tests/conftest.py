@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 if TYPE_CHECKING:
     from anabranch.testing.broker import Broker
     from postgres_server import Server
-    from s3_server import Bucket
+    from s3_server import ServedBucket
 
 # Spark and its workers, also those of child processes, listen on loopback only
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -68,7 +68,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def s3_bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
+def s3_bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedBucket]:
     """A bucket on a server that the tests of this process share."""
     # Not above: what is imported there would not see the environment that is set there
     from s3_server import serving
@@ -78,7 +78,7 @@ def s3_bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
 
 
 @pytest.fixture
-def s3_root(s3_bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def s3_root(s3_bucket: ServedBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of one test that is in the bucket, and copies of objects in a cache of its own."""
     from s3_server import change_machine
 

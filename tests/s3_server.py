@@ -13,15 +13,15 @@ import pytest
 
 from anabranch.state.place import place
 from anabranch.testing import object_server
-from anabranch.testing.object_server import KEYS, Bucket, free_port
+from anabranch.testing.object_server import KEYS, ServedBucket, free_port
 
-__all__ = ["KEYS", "SCRIPTS", "Bucket", "change_machine", "ensured", "free_port", "serving"]
+__all__ = ["KEYS", "SCRIPTS", "ServedBucket", "change_machine", "ensured", "free_port", "serving"]
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Bucket]:
+def serving(folder: Path) -> Iterator[ServedBucket]:
     """A server with its data in a folder; raises if it cannot be installed or started."""
     jars = Path(ensured("ensure-s3.sh"))
     java = f"{os.environ.get('JAVA_HOME') or ensured('ensure-java.sh')}/bin/java"

@@ -16,7 +16,7 @@ import typer
 
 import anabranch
 from anabranch.errors import SettingsError
-from anabranch.observe.commands import AsJson, Commands, ShowTraceback, Told, complain
+from anabranch.observe.commands import AsJson, Commands, ShowTraceback, TellingGroup, complain
 from anabranch.observe.running import SpecFile, Ui, read, run
 from anabranch.observe.seeing import OnPage, page, report, top
 from anabranch.processor import settle_numpy
@@ -24,7 +24,7 @@ from anabranch.processor import settle_numpy
 Quiet = Annotated[bool, typer.Option("--quiet", help="Without a progress bar.")]
 
 app = Commands(
-    cls=Told,
+    cls=TellingGroup,
     help="Continuous queries on Spark: columnar, partitioned, exactly once.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -29,13 +29,17 @@ RARE = (20, 22, 32)
 """Seeds with the kinds of fault and disturbance that the others do not have."""
 
 
+FAILED_ONCE = {1585: "cells that were put aside after the hot keys in them had come back"}
+"""Seeds that found a fault, and what it was in."""
+
+
 @functools.cache
 def report_of(seed: int) -> SeedReport:
     """Two tests look at the same runs."""
     return run_seed(seed)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", (*SEEDS, *FAILED_ONCE))
 def test_results_are_those_of_the_oracle(seed: int) -> None:
     report = report_of(seed)
     assert report.failure is None, report.failure

@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 from rivalry import GOOD, one_line
 
 from helpers import Stage, missing, orphans
-from s3_server import Bucket
+from s3_server import ServedBucket
 
 pytestmark = pytest.mark.spark
 
 
 def test_workers_of_spark_keep_their_state_on_s3(
-    spark: SparkSession, s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a cluster `spark.executorEnv.…` says this; the session of the tests has started without it."""
     for name, value in {**s3_bucket.variables, "TMPDIR": os.environ["TMPDIR"]}.items():

@@ -20,13 +20,13 @@ from anabranch.state.bucket import Bucket as StoreBucket
 from anabranch.state.bucket import plain_words
 from anabranch.state.uris import bucket_of
 from helpers import SCHEMA, SUMS, Stage, oracle, plain, read_results, sample
-from s3_server import KEYS, Bucket
+from s3_server import KEYS, ServedBucket
 
 
 class Far(Stage):
     """A stage whose input and results are in a bucket."""
 
-    def __init__(self, root: Path, bucket: Bucket, **given: Any) -> None:
+    def __init__(self, root: Path, bucket: ServedBucket, **given: Any) -> None:
         super().__init__(root, **given)
         self.bucket = bucket
 
@@ -44,13 +44,13 @@ class Far(Stage):
 
 
 @pytest.fixture
-def far(s3_bucket: Bucket, s3_root: Path) -> Far:
+def far(s3_bucket: ServedBucket, s3_root: Path) -> Far:
     return Far(s3_root, s3_bucket)
 
 
 @pytest.mark.parametrize("format", ["parquet", "csv", "json", "arrow"])
 def test_streams_and_results_in_a_bucket_equal_duckdb_over_restarts(
-    s3_bucket: Bucket, s3_root: Path, format: str
+    s3_bucket: ServedBucket, s3_root: Path, format: str
 ) -> None:
     far = Far(s3_root, s3_bucket, format=format, out_format=format)
     order = "name" if format in ("parquet", "json") else "time"
@@ -202,7 +202,7 @@ def test_an_epoch_is_whole_or_not_marked_and_the_next_start_publishes_it(
 # -- what goes wrong -------------------------------------------------------------------------------
 
 
-def test_a_bucket_that_is_not_there_is_named(far: Far, s3_bucket: Bucket) -> None:
+def test_a_bucket_that_is_not_there_is_named(far: Far, s3_bucket: ServedBucket) -> None:
     with pytest.raises(SourceError, match="is there a bucket 'no-such-bucket'"):
         far.far_session(path="s3://no-such-bucket/in")
     far.write(0)
@@ -225,7 +225,7 @@ def test_keys_that_do_not_let_in_are_named_and_never_told(
     assert plain_words("no a-secret-of-somebody <?xml a") == "no …"
 
 
-def test_keys_are_in_no_manifest_and_no_result(far: Far, s3_bucket: Bucket) -> None:
+def test_keys_are_in_no_manifest_and_no_result(far: Far, s3_bucket: ServedBucket) -> None:
     far.write(0)
     far.go(far.far_session(), checkpoint=s3_bucket.uri(far.checkpoint), at_end="close")
     for path in far.root.rglob("*"):
@@ -304,7 +304,7 @@ def test_a_folder_of_results_belongs_to_one_run(far: Far) -> None:
     assert plain(read_results(far.out)) == oracle(SUMS, rows=sample(0))
 
 
-def test_results_that_would_be_read_as_input_are_refused(far: Far, s3_bucket: Bucket) -> None:
+def test_results_that_would_be_read_as_input_are_refused(far: Far, s3_bucket: ServedBucket) -> None:
     far.write(0)
     session = far.far_session(path=s3_bucket.uri(far.root))
     with pytest.raises(SettingsError, match="which stream 'rows' would read as input"):

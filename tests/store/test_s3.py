@@ -19,7 +19,7 @@ from anabranch.errors import StateError
 from anabranch.state import object_place
 from anabranch.state.place import place
 from helpers import Stage, manifests, missing, orphans
-from s3_server import Bucket, change_machine
+from s3_server import ServedBucket, change_machine
 
 
 def half(stage: Stage, checkpoint: str) -> None:
@@ -42,7 +42,7 @@ def ask(*arguments: str | Path, code: int = 0) -> Any:
 
 
 def test_a_run_goes_on_from_s3_on_another_machine(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(s3_root)
     half(stage, s3_bucket.uri(stage.checkpoint))
@@ -55,7 +55,7 @@ def test_a_run_goes_on_from_s3_on_another_machine(
 
 
 def test_state_stays_in_the_cache_until_it_is_no_longer_needed(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path
 ) -> None:
     stage = Stage(s3_root)
     half(stage, s3_bucket.uri(stage.checkpoint))
@@ -72,7 +72,7 @@ def test_state_stays_in_the_cache_until_it_is_no_longer_needed(
 
 @pytest.mark.parametrize("lost", [1, 3])
 def test_an_entry_whose_answer_was_lost_is_not_taken_for_a_rivals(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, lost: int
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
     """Every entry is put, and the first answers never arrive: the client tries again, and is refused."""
     stage = filled(s3_root)
@@ -87,7 +87,7 @@ def test_an_entry_whose_answer_was_lost_is_not_taken_for_a_rivals(
 
 @pytest.mark.parametrize("readable", [True, False])
 def test_a_put_that_fails_after_all_tries_may_have_succeeded(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, readable: bool
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, readable: bool
 ) -> None:
     durable, put = place(s3_bucket.uri(s3_root)), obstore.put
 
@@ -107,7 +107,7 @@ def test_a_put_that_fails_after_all_tries_may_have_succeeded(
         durable.put("manifests/0", b"token", True)
 
 
-def test_an_entry_of_another_is_told_from_ones_own(s3_bucket: Bucket, s3_root: Path) -> None:
+def test_an_entry_of_another_is_told_from_ones_own(s3_bucket: ServedBucket, s3_root: Path) -> None:
     durable = place(s3_bucket.uri(s3_root))
     assert durable.put("manifests/0", b"token of one", True)
     assert not durable.put("manifests/0", b"token of another", True)
@@ -116,7 +116,7 @@ def test_an_entry_of_another_is_told_from_ones_own(s3_bucket: Bucket, s3_root: P
 
 
 def test_a_store_that_overwrites_what_must_be_absent_is_refused(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_place, "_PROVEN", set())
     put = obstore.put
@@ -128,7 +128,7 @@ def test_a_store_that_overwrites_what_must_be_absent_is_refused(
 
 
 def test_a_damaged_object_is_found_by_its_checksum(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(s3_root)
     checkpoint = s3_bucket.uri(stage.checkpoint)
@@ -147,7 +147,9 @@ def test_a_damaged_object_is_found_by_its_checksum(
     assert "its checksum is" in told
 
 
-def test_savepoints_go_to_s3_and_back(s3_bucket: Bucket, s3_root: Path, tmp_path: Path) -> None:
+def test_savepoints_go_to_s3_and_back(
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path
+) -> None:
     stage = Stage(s3_root)
     checkpoint = s3_bucket.uri(stage.checkpoint)
     half(stage, checkpoint)
@@ -162,7 +164,7 @@ def test_savepoints_go_to_s3_and_back(s3_bucket: Bucket, s3_root: Path, tmp_path
 
 
 def test_what_cannot_be_reached_is_told_in_one_line(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = filled(s3_root)
     told = stage.refused(StateError, checkpoint="s3://no-such-bucket/checkpoint")

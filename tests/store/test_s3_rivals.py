@@ -20,7 +20,7 @@ from anabranch.errors import AnabranchError
 from anabranch.state.ledger import Ledger
 from anabranch.state.place import place
 from helpers import Stage, manifests, missing
-from s3_server import Bucket
+from s3_server import ServedBucket
 
 pytestmark = pytest.mark.chaos
 
@@ -30,7 +30,7 @@ PUTS = 100
 
 @pytest.mark.parametrize("step", ["before-commit", "after-commit"])
 def test_a_driver_that_was_stopped_loses_to_the_one_that_took_over(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path, step: str
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path, step: str
 ) -> None:
     stage = filled(s3_root)
     checkpoint = s3_bucket.uri(stage.checkpoint)
@@ -50,7 +50,7 @@ def test_a_driver_that_was_stopped_loses_to_the_one_that_took_over(
 
 
 def test_an_entry_on_its_way_does_not_overwrite_the_claim_that_came_before_it(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path
 ) -> None:
     """Both are of the same number, and nothing comes after them."""
     stage = filled(s3_root)
@@ -112,7 +112,7 @@ def _rounds(here: Mapping[str, str], stages: Any, barrier: Any, told: Any) -> No
 
 
 def test_of_two_drivers_started_at_once_one_comes_through(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path
 ) -> None:
     stages = [filled(s3_root / str(number)) for number in range(ROUNDS)]
     orders = [(str(stage.root), s3_bucket.uri(stage.checkpoint)) for stage in stages]
@@ -137,7 +137,7 @@ def _puts(here: Mapping[str, str], uri: str, barrier: Any, told: Any) -> None:
 
 
 def test_of_two_that_put_the_same_entry_at_once_one_succeeds(
-    s3_bucket: Bucket, s3_root: Path, tmp_path: Path
+    s3_bucket: ServedBucket, s3_root: Path, tmp_path: Path
 ) -> None:
     uri = s3_bucket.uri(s3_root)
     answers = dict(_each_at_once(_puts, tmp_path, uri))
@@ -146,7 +146,9 @@ def test_of_two_that_put_the_same_entry_at_once_one_succeeds(
     assert {n: place(uri).read(f"manifests/{n}") for n in range(PUTS)} == writers
 
 
-def test_killed_at_steps_and_at_changes_of_the_store(s3_bucket: Bucket, s3_root: Path) -> None:
+def test_killed_at_steps_and_at_changes_of_the_store(
+    s3_bucket: ServedBucket, s3_root: Path
+) -> None:
     """Between the objects of an epoch, before and after its entry, amid clearing away."""
     checkpoint = s3_bucket.uri(s3_root / "run" / "checkpoint")
     crashing = Crashing(s3_root / "run", 61, 4, options={"checkpoint": checkpoint})

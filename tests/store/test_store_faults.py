@@ -18,7 +18,7 @@ from anabranch.testing.chaos import draw_seed
 from anabranch.testing.trial import check
 from anabranch.testing.wire import FAULTS, Request, Wire, seeded_faults
 from helpers import Stage, in_soak, manifests, missing, sample
-from s3_server import Bucket
+from s3_server import ServedBucket
 
 pytestmark = pytest.mark.chaos
 
@@ -32,7 +32,7 @@ def through(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     place.cache_clear()
 
 
-def all_in_the_bucket(stage: Stage, bucket: Bucket) -> None:
+def all_in_the_bucket(stage: Stage, bucket: ServedBucket) -> None:
     """A run whose stream, results and checkpoint are in the bucket."""
     session = stage.session(path=bucket.uri(stage.input), file_order="name")
     stage.run(
@@ -43,7 +43,7 @@ def all_in_the_bucket(stage: Stage, bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_run_comes_through_faults_of_one_kind(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     stage = Stage(s3_root)
     for number in range(FILES):
@@ -60,7 +60,7 @@ def test_a_run_comes_through_faults_of_one_kind(
 
 @pytest.mark.parametrize("seed", [1, *in_soak(range(2, 30))])
 def test_faults_of_all_kinds_and_restarts_leave_results_exact(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     stage = Stage(s3_root)
     with Wire(s3_bucket.port, seeded_faults(seed, 0.1, ("error", "lost", "cut"))) as wire:
@@ -80,7 +80,7 @@ def test_faults_of_all_kinds_and_restarts_leave_results_exact(
 
 
 def test_a_store_that_goes_away_stops_the_run_and_the_next_start_goes_on(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(s3_root)
     for number in range(FILES):
@@ -108,7 +108,7 @@ def test_a_store_that_goes_away_stops_the_run_and_the_next_start_goes_on(
 
 @pytest.mark.parametrize("seed", [3, *in_soak(range(100, 150))])
 def test_chaos_with_the_checkpoint_on_the_server(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(course, "far_uri", s3_bucket.uri)
     monkeypatch.setattr(tempfile, "tempdir", str(s3_root))
@@ -125,7 +125,7 @@ def test_chaos_with_the_checkpoint_on_the_server(
 
 
 def test_what_the_wire_counts_is_what_a_store_would_charge(
-    s3_bucket: Bucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
+    s3_bucket: ServedBucket, s3_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = Stage(s3_root)
     stage.write(0)

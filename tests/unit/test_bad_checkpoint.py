@@ -20,7 +20,7 @@ from anabranch.errors import PlanningError, RunError, SettingsError, StateError
 from anabranch.routing.grid import Scattered
 from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.reach import Hold, Reach, Spilled
-from anabranch.routing.shaped import Shaped
+from anabranch.routing.shaped import Shaped, Track
 from anabranch.sinks.files import FileSink
 from anabranch.state.checksum import seal
 from anabranch.state.entry import Delta
@@ -237,6 +237,7 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         Spilled,
         Scattered,
         Shaped,
+        Track,
     )
     fields = {struct.__name__: sorted(struct.__struct_fields__) for struct in structs}
     assert fields == json.loads(path.read_bytes())[str(FORMAT_VERSION)], (

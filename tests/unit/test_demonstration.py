@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from anabranch.demo.check import checked
-from anabranch.demo.course import Course, described, times_as_fast
+from anabranch.demo.course import RunCourse, described, times_as_fast
 from anabranch.demo.input import EPOCHS, MINUTE, rows_in_files, rows_of
 from anabranch.demo.scenario import PHASES, QUERIES, SLOW_SITE, SLOWDOWN, Demo, phase_of
 from anabranch.demo.view import ending, picture
@@ -57,7 +57,7 @@ def test_files_have_the_rows_that_are_told(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, Course, Course]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, RunCourse, RunCourse]:
     """Both runs in this process, where nothing sleeps: memory and joins are decided on all the same."""
     demo = Demo(ROWS, tmp_path_factory.mktemp("demo"))
     demo.write_input()
@@ -70,14 +70,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, Course, Course
             )
             run = demo.start(Session.in_process(4, settings), adaptive)
             run.await_termination()
-            course = Course(ended=True)
+            course = RunCourse(ended=True)
             for progress in run.recent_progress:
                 course.add(progress)
             courses.append(course)
     return demo, *courses
 
 
-def test_results_are_those_of_the_plain_queries(runs: tuple[Demo, Course, Course]) -> None:
+def test_results_are_those_of_the_plain_queries(runs: tuple[Demo, RunCourse, RunCourse]) -> None:
     demo, adapting, fixed = runs
     assert checked(demo) == dict.fromkeys(QUERIES, True)
     assert adapting.totals.rows == fixed.totals.rows == demo.all_rows
@@ -85,7 +85,7 @@ def test_results_are_those_of_the_plain_queries(runs: tuple[Demo, Course, Course
     assert all(demo.results(query).height for query in QUERIES)
 
 
-def test_a_wrong_row_is_noticed(runs: tuple[Demo, Course, Course]) -> None:
+def test_a_wrong_row_is_noticed(runs: tuple[Demo, RunCourse, RunCourse]) -> None:
     demo, _, _ = runs
     file = next(iter(sorted((demo.out / "names").glob("epoch=*/*.parquet"))))
     whole = file.read_bytes()
@@ -96,7 +96,7 @@ def test_a_wrong_row_is_noticed(runs: tuple[Demo, Course, Course]) -> None:
     assert [query for query, same in told.items() if not same] == ["names"]
 
 
-def test_only_the_one_that_adapts_does_anything(runs: tuple[Demo, Course, Course]) -> None:
+def test_only_the_one_that_adapts_does_anything(runs: tuple[Demo, RunCourse, RunCourse]) -> None:
     _, adapting, fixed = runs
     # What else it does follows from times, which a busy machine makes longer
     assert sum(phase.actions["spill"] for phase in adapting.phases) > 0
@@ -107,7 +107,7 @@ def test_only_the_one_that_adapts_does_anything(runs: tuple[Demo, Course, Course
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_picture_fits_the_terminal(runs: tuple[Demo, Course, Course], width: int) -> None:
+def test_the_picture_fits_the_terminal(runs: tuple[Demo, RunCourse, RunCourse], width: int) -> None:
     demo, adapting, fixed = runs
     console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(picture(demo, adapting, fixed, 20.0, "", height=40))
@@ -124,13 +124,14 @@ def test_the_picture_fits_the_terminal(runs: tuple[Demo, Course, Course], width:
 
 def test_what_was_won_counts_the_epochs_of_both() -> None:
     assert (
-        times_as_fast(Course(seconds=[9.0, 1.0, 1.0, 1.0]), Course(seconds=[1.0, 2.0, 4.0])) == 3.0
+        times_as_fast(RunCourse(seconds=[9.0, 1.0, 1.0, 1.0]), RunCourse(seconds=[1.0, 2.0, 4.0]))
+        == 3.0
     )
-    assert times_as_fast(Course(seconds=[9.0]), Course()) is None
+    assert times_as_fast(RunCourse(seconds=[9.0]), RunCourse()) is None
 
 
 def test_nothing_is_said_of_runs_that_have_not_begun() -> None:
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(picture(Demo(ROWS, Path("x")), Course(), Course(), 1.0, "", height=24))
+    console.print(picture(Demo(ROWS, Path("x")), RunCourse(), RunCourse(), 1.0, "", height=24))
     assert "starts its workers" in console.export_text()
-    assert list(ending(Demo(ROWS, Path("x")), Course(), Course()))
+    assert list(ending(Demo(ROWS, Path("x")), RunCourse(), RunCourse()))

@@ -288,7 +288,7 @@ def test_auctions_have_their_own_ids_and_exact_prices() -> None:
     ("wrong", "message"),
     [
         ({"kind": "packet"}, "'packet'.*Did you mean 'packets'.*auctions, bids, calls, packets"),
-        ({"skew": "zipfian"}, "'zipfian'.*drift, uniform, zipf"),
+        ({"skew": "zipfian"}, "'zipfian'.*drift, surge, uniform, zipf"),
         ({"rows_per_second": 0}, "rows_per_second is 0: give a whole number from 1"),
         ({"rows_per_second": 2.5}, "rows_per_second is 2.5: give a whole number"),
         ({"keys": 0}, "keys is 0: give a whole number from 1 to 16777216"),

@@ -16,8 +16,8 @@ from anabranch.adapt.policies.plans import Counted, splits
 from anabranch.adapt.policies.transitions import (
     ENDLESS,
     UNKNOWN,
-    Remembered,
-    Transition,
+    Affected,
+    Way,
     choose_transition,
 )
 from anabranch.adapt.protocols.parallel_track import (
@@ -43,12 +43,12 @@ ENDLESS_JOIN = (
 # -- which way ----------------------------------------------------------------------------------------
 
 
-def way(asked: str, known: Remembered, before: str = "m-way", after: str = AB) -> Transition:
+def way(asked: str, known: Affected, before: str = "m-way", after: str = AB) -> Way:
     return choose_transition(asked, read_shape(before, 3), read_shape(after, 3), known)
 
 
-MUCH_STATE = Remembered(rows=1_000_000, arriving=100, epochs=20)
-MUCH_COMES = Remembered(rows=100_000, arriving=50_000, epochs=20)
+MUCH_STATE = Affected(rows=1_000_000, arriving=100, epochs=20)
+MUCH_COMES = Affected(rows=100_000, arriving=50_000, epochs=20)
 
 
 def test_a_track_is_taken_where_much_is_remembered_and_little_comes() -> None:
@@ -63,7 +63,7 @@ def test_a_track_is_taken_where_much_is_remembered_and_little_comes() -> None:
 
 def test_a_track_that_saves_little_is_not_taken() -> None:
     """It takes longer, and figures are not exact."""
-    found = way(AUTO, Remembered(rows=1_000, arriving=90, epochs=10))
+    found = way(AUTO, Affected(rows=1_000, arriving=90, epochs=10))
     assert found.protocol == MOVING_STATE
     assert found.track is not None
     assert found.track < found.moving
@@ -84,12 +84,12 @@ def test_what_is_asked_for_is_done_and_estimated_all_the_same() -> None:
 
 @pytest.mark.parametrize("asked", [AUTO, PARALLEL_TRACK])
 def test_rows_that_never_go_are_on_no_track(asked: str) -> None:
-    found = way(asked, Remembered(1_000_000, 1, None, endless=True))
+    found = way(asked, Affected(1_000_000, 1, None, endless=True))
     assert (found.protocol, found.track, found.reason) == (MOVING_STATE, None, ENDLESS)
 
 
 def test_as_long_as_no_pace_is_known_state_is_moved() -> None:
-    assert way(AUTO, Remembered(1_000_000, 1, None)).reason == UNKNOWN
+    assert way(AUTO, Affected(1_000_000, 1, None)).reason == UNKNOWN
 
 
 def test_what_a_sample_counts_is_part_of_both_costs() -> None:
@@ -103,7 +103,7 @@ def test_what_a_sample_counts_is_part_of_both_costs() -> None:
         for kept in (0.0, 1e6)
     )  # fmt: skip
     for sample, protocol in ((few, MOVING_STATE), (many, PARALLEL_TRACK)):
-        found = way(AUTO, Remembered(100, 30, 10, counted=sample))
+        found = way(AUTO, Affected(100, 30, 10, counted=sample))
         assert found.protocol == protocol
 
 
@@ -111,7 +111,7 @@ def test_a_shape_that_is_never_counted_has_a_way_all_the_same() -> None:
     """Of joins of five inputs not all trees are looked at."""
     bushy = read_shape("((0,1),(2,(3,4)))", 5)
     for seed in range(3):
-        known = Remembered(1_000, 10, 5, counted=counted(5, seed))
+        known = Affected(1_000, 10, 5, counted=counted(5, seed))
         for before, after in ((bushy, flat_shape(5)), (flat_shape(5), bushy)):
             found = choose_transition(AUTO, before, after, known)
             assert np.isfinite([found.moving, found.track]).all()

@@ -19,7 +19,7 @@ def test_a_part_that_is_written_twice_at_a_time_in_one_process_is_whole(
     rows = pl.DataFrame({"n": range(1000)})
     place = Staging(str(tmp_path), f"{hidden_epoch(0, 'a')}/", "parquet", fsync=False)
     inner: list[ResultPart] = []
-    write = staging._WRITERS["parquet"]
+    write = staging.WRITERS["parquet"]
 
     def interrupted(rows: pl.DataFrame, path: Path) -> None:
         path.write_bytes(b"half of it")
@@ -29,7 +29,7 @@ def test_a_part_that_is_written_twice_at_a_time_in_one_process_is_whole(
             assert path.read_bytes() == b"half of it"
         write(rows, path)
 
-    monkeypatch.setitem(staging._WRITERS, "parquet", interrupted)
+    monkeypatch.setitem(staging.WRITERS, "parquet", interrupted)
     written = place.write(rows, "0")
     assert written == inner[0]
     (path,) = (tmp_path / hidden_epoch(0, "a")).iterdir()

@@ -26,7 +26,7 @@ from anabranch.events.event import AnyEvent, RunEnded
 from anabranch.observe.story import Story
 from anabranch.observe.top.app import MOST_ROWS, Top
 from anabranch.observe.top.plain import as_text, described
-from anabranch.observe.top.rows import VIEWS, View, headline
+from anabranch.observe.top.rows import VIEWS, Sheet, headline
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +69,7 @@ def use(top: Top, steps: Callable[[Pilot[None]], object], size: tuple[int, int] 
 
 
 def test_order_of_a_view() -> None:
-    view = View(("name", "size"), [("x/64", 3), ("x/128", None), ("x/0", 7)], ["a", "b", "c"])
+    view = Sheet(("name", "size"), [("x/64", 3), ("x/128", None), ("x/0", 7)], ["a", "b", "c"])
     assert view.sorted_by(0, False).keys == ["c", "a", "b"]
     assert view.sorted_by(0, True).keys == ["b", "a", "c"]
     # What is unknown comes last, whichever way

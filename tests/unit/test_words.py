@@ -53,6 +53,15 @@ def classes() -> dict[str, list[tuple[str, ast.ClassDef]]]:
     return by_name
 
 
+def members_of(node: ast.ClassDef) -> Iterator[str]:
+    """The methods and the fields of a class."""
+    for one in node.body:
+        if isinstance(one, ast.FunctionDef):
+            yield one.name
+        elif isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+            yield one.target.id
+
+
 def camel(word: str) -> str:
     return "".join(part.capitalize() for part in re.split(r"[ -]", word))
 
@@ -71,12 +80,7 @@ def test_what_the_glossary_names_is_in_the_source() -> None:
         elif place:
             name, _, member = place.partition(".")
             assert name in known, f"{word}: there is no class {name}"
-            members = {
-                node.name
-                for _, c in known[name]
-                for node in c.body
-                if isinstance(node, ast.FunctionDef)
-            }
+            members = {member for _, node in known[name] for member in members_of(node)}
             assert not member or member in members, f"{word}: {name} has no {member}"
 
 

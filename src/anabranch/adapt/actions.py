@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anabranch.adapt.policies.transitions import MOVED, WAYS, Transition
+from anabranch.adapt.policies.transitions import MOVED, WAYS, Way
 from anabranch.settings import PARALLEL_TRACK
 
 
@@ -220,7 +220,7 @@ class Replan(Action):
     shape: str
     expected: float | None = None
     """What an epoch is expected to cost in it, against the shape before."""
-    way: Transition = MOVED
+    way: Way = MOVED
     """How they come to it, and what that should cost."""
 
     @property

@@ -40,7 +40,7 @@ class PlanExperiments:
         return course
 
 
-def adapting(bench: PlanExperiments) -> dict[str, Any]:
+def adaptation(bench: PlanExperiments) -> dict[str, Any]:
     """Figs 7 and 8: neither balancing nor re-optimising, one of them, both."""
     runs = {
         name: bench.run(f"fig7, {name}", CHANGE, dict(settings)) for name, settings in WAYS.items()

@@ -137,7 +137,7 @@ class PlanCourse:
         return [int(one) for one in np.append(0, self.results)[done]]
 
 
-class Hand:
+class Placer:
     """Gives partitions their first sites."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ def run_plan(traffic: PlanTraffic, way: PlanWay) -> PlanCourse:
     for name, rows in traffic.rows.items():
         session.stream(name, ArrivalSource(rows, clock), ordered="t")
     session.query(QUERY, traffic.text)
-    hand, times, reads = Hand(), list[float](), list[float]()
+    hand, times, reads = Placer(), list[float](), list[float]()
 
     def step(name: str, epoch: int) -> None:
         hand.step(name, epoch)

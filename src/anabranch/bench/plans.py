@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from anabranch.bench.measure import load, machine
-from anabranch.bench.plan_figures import COMPARED_AT, WAYS, PlanExperiments, adapting
+from anabranch.bench.plan_figures import COMPARED_AT, WAYS, PlanExperiments, adaptation
 from anabranch.bench.plan_runs import SITES
 from anabranch.bench.result import Result
 from anabranch.observe.bars import Bar
@@ -61,7 +61,7 @@ def run_plans(quick: bool, steps: Steps) -> Result:
     before = load()
     steps.expect(len(WAYS))
     bench = PlanExperiments(quick, steps)
-    figures: dict[str, Any] = adapting(bench)
+    figures: dict[str, Any] = adaptation(bench)
     figures |= {name: {"available": False, "why": NOT_YET} for name in MISSING}
     figures |= {"choice_over_best": None}
     figures = {"quick": quick, "equal": bench.equal} | {

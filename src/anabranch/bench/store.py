@@ -29,7 +29,7 @@ from anabranch.session import Session
 from anabranch.sinks.objects import whole_epochs
 from anabranch.sources.generate import Generator
 from anabranch.state.place import place
-from anabranch.testing.object_server import Bucket, installed, serving
+from anabranch.testing.object_server import ServedBucket, installed, serving
 from anabranch.testing.wire import Request, Wire, seeded_faults
 
 EPOCHS, ROWS, SITES = 240, 200, 2
@@ -109,7 +109,7 @@ def reached(variables: Mapping[str, str]) -> Iterator[None]:
         place.cache_clear()
 
 
-def _measured(bucket: Bucket, name: str, epochs: int, wire: Wire) -> dict[str, Any]:
+def _measured(bucket: ServedBucket, name: str, epochs: int, wire: Wire) -> dict[str, Any]:
     """A run over so many objects; requests by epoch, and whether the results are right."""
     folder = bucket.folder / name
     (folder / "in").mkdir(parents=True)
@@ -138,7 +138,7 @@ def _measured(bucket: Bucket, name: str, epochs: int, wire: Wire) -> dict[str, A
     }
 
 
-def _run(bucket: Bucket, folder: Path, trigger: str, epochs: int) -> None:
+def _run(bucket: ServedBucket, folder: Path, trigger: str, epochs: int) -> None:
     session = Session.in_process(SITES, {"max_files_per_epoch": 1, "poll_interval_seconds": 0.01})
     session.stream(
         "packets",

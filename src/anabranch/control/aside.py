@@ -41,12 +41,12 @@ class Aside:
     ) -> None:
         """Takes in what goes: all state of these slots, or that of generations that have gone."""
         count = manifest.exchanges[exchange].map().slots
-        gone = self._bytes.setdefault(exchange, np.zeros(count))
+        gone = _grown(self._bytes, exchange, count, 0.0)
         where = slots_in(slots)
         gone[where] = 0
-        since = self._since.setdefault(exchange, np.full(count, NEVER))
+        since = _grown(self._since, exchange, count, NEVER)
         since[where] = np.minimum(since[where], only.since if only else manifest.epoch + 1)
-        generations = self._generations.setdefault(exchange, np.zeros(count, dtype=np.int64))
+        generations = _grown(self._generations, exchange, count, 0)
         generations[where] += max(1, len(only.cuts)) if only else 1
         for member in self._plan.exchanges[exchange].members:
             shelf = manifest.subqueries[member.name].shelf
@@ -58,7 +58,7 @@ class Aside:
             mine = where[where < len(known)]
             gone[mine] += known[mine]
             if member.stateful:
-                dues = self._dues.setdefault(member.name, np.full(count, NEVER))
+                dues = _grown(self._dues, member.name, count, NEVER)
                 dues[where] = NEVER if _prompt(member) else -NEVER
                 self._note_dues(member, refs, slots, manifest)
                 dues[dues == -NEVER] = NEVER
@@ -139,6 +139,14 @@ class Aside:
 def _prompt(member: Subquery) -> bool:
     """Whether its windows close one after another. What a join owes is given when no more can come."""
     return any(table.open for table in member.operator.tables)
+
+
+def _grown(known: dict[str, np.ndarray], name: str, count: int, otherwise: float) -> np.ndarray:
+    """What is known of each slot, for so many: there are more once hot keys have been in cells."""
+    by_slot = known.get(name, np.zeros(0, dtype=type(otherwise)))
+    missing = np.full(max(0, count - len(by_slot)), otherwise, dtype=by_slot.dtype)
+    known[name] = np.append(by_slot, missing)
+    return known[name]
 
 
 def _each(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from anabranch.adapt.policies.plans import Counted
-from anabranch.adapt.policies.transitions import Remembered
+from anabranch.adapt.policies.transitions import Affected
 from anabranch.routing.ranges import intersect
 from anabranch.routing.shaped import Slots
 from anabranch.state.manifest import Manifest, SubqueryRecord
@@ -29,7 +29,7 @@ class Pace:
     """How far the watermark comes in an epoch."""
 
 
-class Rates:
+class Paces:
     """The pace of each join of a run."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Rates:
     def remembered(
         self, name: str, record: SubqueryRecord, slots: Slots, endless: bool,
         counted: Counted | None,
-    ) -> Remembered:  # fmt: skip
+    ) -> Affected:  # fmt: skip
         """What is known of these slots of a join."""
         inputs = [ref for ref in record.shelf if ref.table.startswith("in")]
         mine = sum(_rows_in(ref, slots) for ref in inputs)
@@ -65,7 +65,7 @@ class Rates:
         epochs = None
         if not endless and rows is not None:
             epochs = _epochs(pace, [ref for ref in inputs if _rows_in(ref, slots)])
-        return Remembered(mine, arriving, epochs, endless, counted)
+        return Affected(mine, arriving, epochs, endless, counted)
 
 
 def _epochs(pace: Pace | None, old: Sequence[SegmentRef]) -> float | None:

@@ -18,7 +18,7 @@ from anabranch.adapt.policies.transitions import choose_transition
 from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
 from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
-from anabranch.control.rates import Rates
+from anabranch.control.rates import Paces
 from anabranch.errors import SettingsError
 from anabranch.language.join import Join
 from anabranch.language.shape import NAMED, flat_shape, read_shape, written_shape
@@ -52,7 +52,7 @@ class JoinShapes:
         if settings.join_shape not in NAMED:
             _refuse_unsuited(settings.join_shape, sorted({*self.inputs.values()}))
         self._asked = settings.transition
-        self._rates = Rates()
+        self._rates = Paces()
         self.by_track: dict[str, Slots] = {
             name: tuple(manifest.subqueries[name].by_track) for name in self.inputs
         }

@@ -18,7 +18,7 @@ from rich.live import Live
 
 from anabranch.amount import several
 from anabranch.demo.check import checked
-from anabranch.demo.course import Course, described, times_as_fast
+from anabranch.demo.course import RunCourse, described, times_as_fast
 from anabranch.demo.results import show_results, summary
 from anabranch.demo.scenario import PHASES, Demo
 from anabranch.demo.view import ending, picture
@@ -36,7 +36,7 @@ PATIENCE = 38.0
 
 def show_demo(demo: Demo, cores: int, as_json: bool, ui: bool, page: int | None) -> None:
     """The demonstration from its start to its last word."""
-    console, adapting, fixed = Console(), Course(), Course()
+    console, adapted, fixed = Console(), RunCourse(), RunCourse()
     demo.clear()
     demo.write_input()
     # Each site and each reader of both runs has a place: they wait in it more than they work
@@ -54,20 +54,20 @@ def show_demo(demo: Demo, cores: int, as_json: bool, ui: bool, page: int | None)
         live = None
         if console.is_terminal and not as_json:
             live = stack.enter_context(Live(console=console, auto_refresh=False))
-        _follow(demo, runs, (adapting, fixed), interrupted, live, as_json)
+        _follow(demo, runs, (adapted, fixed), interrupted, live, as_json)
     stopped = interrupted.is_set()
     same = None if stopped else checked(demo)
     if as_json:
-        print(json.dumps(_told(demo, adapting, fixed, same) | {"stopped": stopped}))
+        print(json.dumps(_told(demo, adapted, fixed, same) | {"stopped": stopped}))
     else:
-        _show_end(demo, adapting, fixed, same, console)
+        _show_end(demo, adapted, fixed, same, console)
     if same is not None and not all(same.values()):
         raise typer.Exit(1)
     end(stopped, "The next demo starts anew.")
 
 
 def _follow(
-    demo: Demo, runs: tuple[Run, Run], courses: tuple[Course, Course], interrupted: threading.Event,
+    demo: Demo, runs: tuple[Run, Run], courses: tuple[RunCourse, RunCourse], interrupted: threading.Event,
     live: Live | None, silent: bool,
 ) -> None:  # fmt: skip
     """Shows both runs until they have ended; raises the error that ended one, if one did."""
@@ -110,7 +110,7 @@ def _hear(
         heard.put((number, event))
 
 
-def _say(course: Course, progress: dict[str, Any], shown: int) -> int:
+def _say(course: RunCourse, progress: dict[str, Any], shown: int) -> int:
     """An epoch as a line, after one for its phase if that is new."""
     if course.phase != shown:
         print(f"{PHASES[course.phase].title}: {PHASES[course.phase].trouble}")
@@ -123,12 +123,12 @@ def _say(course: Course, progress: dict[str, Any], shown: int) -> int:
 
 
 def _told(
-    demo: Demo, adapting: Course, fixed: Course, same: dict[str, bool] | None
+    demo: Demo, adapted: RunCourse, fixed: RunCourse, same: dict[str, bool] | None
 ) -> dict[str, Any]:
-    won = times_as_fast(adapting, fixed)
+    won = times_as_fast(adapted, fixed)
     return {
-        **summary(demo, adapting.totals),
-        "phases": described(adapting)["phases"],
+        **summary(demo, adapted.totals),
+        "phases": described(adapted)["phases"],
         "adaptationOff": described(fixed),
         "timesAsFast": None if won is None else round(won, 3),
         "equalToPlainQueries": same,
@@ -136,18 +136,18 @@ def _told(
 
 
 def _show_end(
-    demo: Demo, adapting: Course, fixed: Course, same: dict[str, bool] | None, console: Console
+    demo: Demo, adapted: RunCourse, fixed: RunCourse, same: dict[str, bool] | None, console: Console
 ) -> None:
-    totals = adapting.totals
+    totals = adapted.totals
     show_results(demo, console)
-    written = several(adapting.results, "result row")
+    written = several(adapted.results, "result row")
     rows = several(totals.rows, "row")
     console.print(f"\n{rows} in {totals.seconds:.1f} s, {written}", highlight=False)
     console.print()
-    for part in ending(demo, adapting, fixed):
+    for part in ending(demo, adapted, fixed):
         console.print(part)
     _show_check(same, console)
-    if adapting.results:
+    if adapted.results:
         _show_ways(demo.out, console)
 
 

@@ -43,7 +43,7 @@ class Did:
 
 
 @dataclass
-class Course:
+class RunCourse:
     """The sum of the reports given to `add`, in the order of their epochs."""
 
     totals: Totals = field(default_factory=Totals)
@@ -108,10 +108,10 @@ class Course:
         return kept, sum(site["aside"] for site in told)
 
 
-def times_as_fast(adapting: Course, fixed: Course) -> float | None:
+def times_as_fast(adapted: RunCourse, fixed: RunCourse) -> float | None:
     """How many times as fast one run did what both have done, without the first epoch."""
-    both = slice(1, min(len(adapting.seconds), len(fixed.seconds)))
-    mine, other = sum(adapting.seconds[both]), sum(fixed.seconds[both])
+    both = slice(1, min(len(adapted.seconds), len(fixed.seconds)))
+    mine, other = sum(adapted.seconds[both]), sum(fixed.seconds[both])
     return other / mine if mine and other else None
 
 
@@ -120,7 +120,7 @@ def times_as_many(adaptive: float | None, fixed: float | None) -> float | None:
     return adaptive / fixed if adaptive and fixed else None
 
 
-def described(course: Course) -> dict[str, Any]:
+def described(course: RunCourse) -> dict[str, Any]:
     """A run as JSON, by phases."""
     return {
         "numInputRows": course.totals.rows,

@@ -59,7 +59,7 @@ SITE_MEMORY = 2_600_000
 
 
 @dataclass(frozen=True)
-class Phase:
+class DemoPhase:
     """What goes on in a minute of the traffic, or in several."""
 
     title: str
@@ -69,14 +69,14 @@ class Phase:
 
 
 PHASES = (
-    Phase("calm", "nothing unusual", ()),
-    Phase(
+    DemoPhase("calm", "nothing unusual", ()),
+    DemoPhase(
         "skewed key", "half of all packets come from one address",
         ("condense", "split", "move", "merge", "combine", "allot"),
     ),
-    Phase("slow site", f"site {SLOW_SITE} takes {SLOWDOWN:g} times as long", ("move", "split", "merge")),
-    Phase("state", "every lookup has a new name", ("spill", "cleanup", "move")),
-    Phase("join order", "few lookups, many logins", ("replan",)),
+    DemoPhase("slow site", f"site {SLOW_SITE} takes {SLOWDOWN:g} times as long", ("move", "split", "merge")),
+    DemoPhase("state", "every lookup has a new name", ("spill", "cleanup", "move")),
+    DemoPhase("join order", "few lookups, many logins", ("replan",)),
 )  # fmt: skip
 
 

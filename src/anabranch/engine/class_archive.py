@@ -32,7 +32,7 @@ def archive_path() -> Path | None:
         except OSError:
             return None
         told.update(f"{path} {known.st_size} {known.st_mtime_ns}\n".encode())
-    folder = os.environ.get(CACHE) or Path.home() / ".cache" / "anabranch"
+    folder = os.environ.get(CACHE) or Path("~").expanduser() / ".cache" / "anabranch"
     found = Path(folder).absolute() / f"classes-{told.hexdigest()[:16]}.jsa"
     # Options of the JVM are parted at spaces
     return None if any(letter.isspace() for letter in str(found)) else found
@@ -47,6 +47,6 @@ def archive_options(others: str = "") -> str:
 
 def _java() -> Path | None:
     """The Java that Spark starts."""
-    home = os.environ.get("JAVA_HOME")
-    found = f"{home}/bin/java" if home else shutil.which("java")
+    java_home = os.environ.get("JAVA_HOME")
+    found = f"{java_home}/bin/java" if java_home else shutil.which("java")
     return Path(os.path.realpath(found)) if found else None

@@ -65,7 +65,7 @@ class LaterGroup(PlainGroup):
         return group.make_context(*arguments, **options)
 
 
-class Told(PlainGroup):
+class TellingGroup(PlainGroup):
     """Turns Anabranch's errors into a paragraph, for every command below."""
 
     def invoke(self, ctx: Any) -> Any:

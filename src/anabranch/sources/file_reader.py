@@ -17,7 +17,7 @@ from anabranch.sources.base import EpochLimits, Offer, ReadContext
 from anabranch.sources.listing import ListedFile
 from anabranch.sources.paths import missing
 from anabranch.sources.pieces import FilePiece
-from anabranch.sources.seen import Seen, Step
+from anabranch.sources.seen import Seen, SeenAfter
 from anabranch.sources.tree import FileEntry
 from anabranch.sources.watching import watch
 
@@ -40,7 +40,7 @@ class FileReader:
         """How many of them are in each lane."""
         self._absent: list[FileEntry] = []
         """Names that nothing was behind when it was looked for."""
-        self._taking: tuple[list[ListedFile], Step] = [], Step()
+        self._taking: tuple[list[ListedFile], SeenAfter] = [], SeenAfter()
         self._waits_for: str | None = None
         """What does not exist, once it was told."""
         self._root = self._known_root = ""

@@ -35,7 +35,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Step:
+class SeenAfter:
     """What is remembered once an epoch has read more files."""
 
     logs: tuple[Log, ...] = ()
@@ -69,7 +69,7 @@ class Seen:
         """Names that it stands for again, though a log says otherwise."""
         logs = [self._read(file, checksum) for file, checksum in offset.get("logs", ())]
         recent = tuple(offset.get("recent", ()))
-        self._now = Step(
+        self._now = SeenAfter(
             tuple(logs), recent, offset.get("files", 0), offset.get("forgotten", 0)
         )  # fmt: skip
         self.names = {*recent}.union(*(log.names for log in logs))
@@ -93,12 +93,12 @@ class Seen:
                 del self._gone[name]
             self._found.update(name for log in self._now.logs for name in again & log.gone.keys())
 
-    def advance(self, names: Sequence[str], files: int, ordinal: int) -> Step:
+    def advance(self, names: Sequence[str], files: int, ordinal: int) -> SeenAfter:
         """What is to be remembered once so many files of these names are read; writes a log if it is time."""
         now = self._now
         read, recent, logs = now.files + files, [*now.recent, *names], [*now.logs]
         if len(recent) <= RECENT and not self._found:
-            return Step(now.logs, tuple(recent), read, now.forgotten)
+            return SeenAfter(now.logs, tuple(recent), read, now.forgotten)
         while logs and (len(logs[-1].names) <= len(recent) or self._found):
             recent = [*logs.pop().names, *recent]
         dropped = frozenset(
@@ -110,9 +110,9 @@ class Seen:
         file = f"sources/{self._stream}-{ordinal:012d}-{uuid.uuid4().hex[:8]}.json"
         checksum = write_sealed(self._place, file, {"files": kept, "gone": gone}, fsync=True)
         logs.append(Log(file, checksum, kept, gone))
-        return Step(tuple(logs), (), read, now.forgotten + len(dropped), dropped)
+        return SeenAfter(tuple(logs), (), read, now.forgotten + len(dropped), dropped)
 
-    def commit(self, step: Step, names: Iterable[str]) -> None:
+    def commit(self, step: SeenAfter, names: Iterable[str]) -> None:
         """What was advanced to is safe in the checkpoint."""
         if step.logs != self._now.logs:
             self._found.clear()  # that of a poll, after which nothing was looked at

@@ -33,7 +33,7 @@ VERSIONS = {
     9: "with state that is put aside",
     10: "with the shapes of joins",
     11: "with hot keys of every kind of join in cells, and grids that change",
-    12: "with tables that streams are joined with, and the time of the epoch",
+    12: "with tables that streams are joined with, the time of the epoch, and parallel tracks of joins",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {

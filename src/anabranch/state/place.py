@@ -135,8 +135,11 @@ class Place:
         inside = len(os.path.join(self.root, ""))
         return sorted(
             os.path.join(below, name)[inside:]
-            for below, _, files in os.walk(self.root / folder)
-            for name in files
+            for below, folders, files in os.walk(self.root / folder)
+            for name in (
+                *folders,
+                *files,
+            )  # a folder in the place of a file is told when it is read
             if name.endswith(suffix) and not name.startswith(".")
         )
 

@@ -34,7 +34,7 @@ QUIET = """<configuration>
 
 
 @dataclass(frozen=True)
-class Bucket:
+class ServedBucket:
     """A bucket of the server; what is in the folder are its objects."""
 
     port: int
@@ -50,9 +50,9 @@ class Bucket:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, jars: Path, java: str) -> Iterator[Bucket]:
+def serving(folder: Path, jars: Path, java: str) -> Iterator[ServedBucket]:
     """Starts the server with its data in a folder; RunError if it does not answer."""
-    bucket = Bucket(free_port(), folder / "data" / BUCKET)
+    bucket = ServedBucket(free_port(), folder / "data" / BUCKET)
     bucket.folder.mkdir(parents=True)
     (folder / "logback.xml").write_text(QUIET)
     (folder / "server.properties").write_text(

@@ -22,7 +22,7 @@ WAYS = {MOVING_STATE: "by moving state", PARALLEL_TRACK: "on a parallel track"}
 
 
 @dataclass(frozen=True)
-class Remembered:
+class Affected:
     """What is known of the slots of a change."""
 
     rows: float
@@ -38,7 +38,7 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Transition:
+class Way:
     """The way of a change, and what both ways should cost."""
 
     protocol: str
@@ -50,7 +50,7 @@ class Transition:
     def words(self) -> str:
         """The way and why, as people are told.
 
-        >>> Transition(PARALLEL_TRACK, 52000, 1200, "it costs less").words()
+        >>> Way(PARALLEL_TRACK, 52000, 1200, "it costs less").words()
         'on a parallel track (it costs less: moving state 52,000, a track 1,200 pairs of rows)'
         """
         track = "unknown" if self.track is None else f"{self.track:,.0f}"
@@ -58,32 +58,30 @@ class Transition:
         return f"{WAYS[self.protocol]} ({self.reason}{costs})"
 
 
-MOVED = Transition(MOVING_STATE, 0.0, None, "nothing was estimated")
+MOVED = Way(MOVING_STATE, 0.0, None, "nothing was estimated")
 """The way of a change about which nothing is known."""
 
 
-def choose_transition(
-    asked: str, before: JoinShape, after: JoinShape, known: Remembered
-) -> Transition:
+def choose_transition(asked: str, before: JoinShape, after: JoinShape, known: Affected) -> Way:
     """The way that costs less; a track only if it is clearly less, for it takes longer."""
     moving = _moving(before, after, known)
     track = None if known.endless else _track(before, after, known)
     if asked == MOVING_STATE:
-        return Transition(MOVING_STATE, moving, track, "asked for")
+        return Way(MOVING_STATE, moving, track, "asked for")
     if known.endless:
-        return Transition(MOVING_STATE, moving, None, ENDLESS)
+        return Way(MOVING_STATE, moving, None, ENDLESS)
     if asked == PARALLEL_TRACK:
-        return Transition(PARALLEL_TRACK, moving, track, "asked for")
+        return Way(PARALLEL_TRACK, moving, track, "asked for")
     assert asked == AUTO
     if track is None:
-        return Transition(MOVING_STATE, moving, None, UNKNOWN)
+        return Way(MOVING_STATE, moving, None, UNKNOWN)
     if track * WORTH < moving:
-        return Transition(PARALLEL_TRACK, moving, track, "it costs less")
+        return Way(PARALLEL_TRACK, moving, track, "it costs less")
     reason = "it costs less" if moving <= track else UNSURE
-    return Transition(MOVING_STATE, moving, track, reason)
+    return Way(MOVING_STATE, moving, track, reason)
 
 
-def _moving(before: JoinShape, after: JoinShape, known: Remembered) -> float:
+def _moving(before: JoinShape, after: JoinShape, known: Affected) -> float:
     """What is read and made anew at once; nothing if the new shape keeps no more than the old one."""
     if not {*after.intermediates} - {*before.intermediates}:
         return 0.0
@@ -93,7 +91,7 @@ def _moving(before: JoinShape, after: JoinShape, known: Remembered) -> float:
     return PROBED * known.rows + made
 
 
-def _track(before: JoinShape, after: JoinShape, known: Remembered) -> float | None:
+def _track(before: JoinShape, after: JoinShape, known: Affected) -> float | None:
     """What both shapes do until the old rows are gone, beyond what the new one alone would."""
     if known.epochs is None:
         return None

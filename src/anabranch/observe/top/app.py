@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Footer, Static
 from anabranch.errors import AnabranchError
 from anabranch.events.event import AnyEvent
 from anabranch.observe.story import Story
-from anabranch.observe.top.rows import VIEWS, View, explained, headline, shown
+from anabranch.observe.top.rows import VIEWS, Sheet, explained, headline, shown
 
 LOOK_SECONDS = 1.0
 MOST_ROWS = 1_000
@@ -113,7 +113,7 @@ class Top(App[None]):
         )
         return "  ".join(names)
 
-    def _draw(self, found: View, order: tuple[int, bool] | None) -> None:
+    def _draw(self, found: Sheet, order: tuple[int, bool] | None) -> None:
         table = self.table
         row, key = (table.cursor_row, self._key()) if self._same else (0, "")
         self._same = True

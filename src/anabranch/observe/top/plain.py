@@ -7,7 +7,7 @@ from typing import Any
 
 from anabranch.amount import table
 from anabranch.observe.story import Story
-from anabranch.observe.top.rows import VIEWS, View, headline, shown
+from anabranch.observe.top.rows import VIEWS, Sheet, headline, shown
 
 MOST_LINES = 20
 """Rows of each table in text; JSON has them all."""
@@ -24,7 +24,7 @@ def described(story: Story) -> dict[str, Any]:
     }
 
 
-def _names(found: View) -> list[str]:
+def _names(found: Sheet) -> list[str]:
     """The columns as JSON has names: rowsIn for "rows in"."""
     words = [name.split() for name in found.columns]
     return [first + "".join(map(str.title, rest)) for first, *rest in words]
@@ -40,7 +40,7 @@ def as_text(story: Story) -> str:
     return "\n\n".join(parts)
 
 
-def _lines(found: View) -> list[str]:
+def _lines(found: Sheet) -> list[str]:
     cells = [[shown(*one) for one in zip(found.columns, row, strict=True)] for row in found.rows]
     side = "".join(
         "<" if any(isinstance(row[at], str) for row in found.rows) else ">"

@@ -18,7 +18,7 @@ DIGITS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True)
-class View:
+class Sheet:
     """A table: its columns, its rows, and which row is which thing."""
 
     columns: tuple[str, ...]
@@ -27,7 +27,7 @@ class View:
     keys: list[str]
     left_out: int = 0
 
-    def sorted_by(self, column: int, descending: bool) -> View:
+    def sorted_by(self, column: int, descending: bool) -> Sheet:
         """The same in another order; what is unknown comes last."""
 
         def rank(at: int) -> tuple[bool, Any]:
@@ -35,12 +35,12 @@ class View:
             return (value is None) != descending, -1 if value is None else _rank(value)
 
         order = sorted(range(len(self.rows)), key=rank, reverse=descending)
-        return View(self.columns, [self.rows[at] for at in order], [self.keys[at] for at in order])
+        return Sheet(self.columns, [self.rows[at] for at in order], [self.keys[at] for at in order])
 
-    def first(self, most: int) -> View:
+    def first(self, most: int) -> Sheet:
         """At most so many of its rows."""
         left = max(0, len(self.rows) - most)
-        return View(self.columns, self.rows[:most], self.keys[:most], left)
+        return Sheet(self.columns, self.rows[:most], self.keys[:most], left)
 
 
 def _rank(value: Any) -> Any:
@@ -73,12 +73,12 @@ def shown(column: str, value: Any) -> str:
     )
 
 
-def sites(story: Story, of: str | None = None) -> View:
+def sites(story: Story, of: str | None = None) -> Sheet:
     """What each site did in the newest epoch, and what it keeps."""
     event = story.newest
     columns = ("site", "busy", "load", "rows in", "rows out", "memory", "budget", "aside")
     if event is None:
-        return View(columns, [], [])
+        return Sheet(columns, [], [])
     custom = event.progress["customMetrics"]
     memory = {one["site"]: one for one in custom["adaptation"].get("memory", ())}
     seconds = max(event.progress["durationMs"]["triggerExecution"] / 1000, 1e-9)
@@ -91,10 +91,10 @@ def sites(story: Story, of: str | None = None) -> View:
                 site["rowsOut"], kept.get("resident"), kept.get("limit"), kept.get("aside"),
             )
         )  # fmt: skip
-    return View(columns, rows, [f"site {row[0]}" for row in rows])
+    return Sheet(columns, rows, [f"site {row[0]}" for row in rows])
 
 
-def subqueries(story: Story, of: str | None = None) -> View:
+def subqueries(story: Story, of: str | None = None) -> Sheet:
     """What each subquery did in the newest epoch, and its state."""
     event = story.newest
     columns = (
@@ -118,10 +118,10 @@ def subqueries(story: Story, of: str | None = None) -> View:
         for one in told
         for own in [one["customMetrics"]]
     ]  # fmt: skip
-    return View(columns, rows, [f"subquery {row[0]}" for row in rows])
+    return Sheet(columns, rows, [f"subquery {row[0]}" for row in rows])
 
 
-def exchanges(story: Story, of: str | None = None) -> View:
+def exchanges(story: Story, of: str | None = None) -> Sheet:
     """The partitions of each exchange in short, with their load along the slots."""
     columns = ("exchange", "parts", "busy", "rows in", "state", "aside", "load along the slots")
     event, rows = story.newest, []
@@ -134,7 +134,7 @@ def exchanges(story: Story, of: str | None = None) -> View:
                 float(one.column("aside").sum()), sparkline(cut),
             )
         )  # fmt: skip
-    return View(columns, rows, [f"exchange {row[0]}" for row in rows])
+    return Sheet(columns, rows, [f"exchange {row[0]}" for row in rows])
 
 
 def _parts(column: Any, count: int) -> list[Any]:
@@ -144,7 +144,7 @@ def _parts(column: Any, count: int) -> list[Any]:
     ]
 
 
-def partitions(story: Story, of: str | None = None) -> View:
+def partitions(story: Story, of: str | None = None) -> Sheet:
     """The partitions of all exchanges, of one ("exchange X"), or on one site ("site N")."""
     columns = ("partition", "site", "rows in", "rows out", "state", "aside", "marks")
     event, rows = story.newest, []
@@ -156,7 +156,7 @@ def partitions(story: Story, of: str | None = None) -> View:
             if of is None or not of.startswith("site ") or of == f"site {site}":
                 marked = ", ".join(word for word, bit in MARKS.items() if marks & bit)
                 rows.append((f"{name}/{start}", site, int(taken), int(out), size, aside, marked))
-    return View(columns, rows, [f"partition {row[0]}" for row in rows])
+    return Sheet(columns, rows, [f"partition {row[0]}" for row in rows])
 
 
 def _asked(story: Story, event: EpochHappened | None, of: str | None) -> list[tuple[str, Any]]:
@@ -169,7 +169,7 @@ def _asked(story: Story, event: EpochHappened | None, of: str | None) -> list[tu
     return [(one, figures) for one, figures in event.exchanges.items() if only in (None, one)]
 
 
-def decisions(story: Story, of: str | None = None) -> View:
+def decisions(story: Story, of: str | None = None) -> Sheet:
     """What was decided, newest first, with its reason and its effect; of one thing, what is about it."""
     columns = ("epoch", "what", "action", "why", "effect")
     about = _about(story, of)
@@ -181,7 +181,7 @@ def decisions(story: Story, of: str | None = None) -> View:
         )
         for one in found
     ]  # fmt: skip
-    return View(columns, rows, [f"decision {one['run']}/{one['number']}" for one in found])
+    return Sheet(columns, rows, [f"decision {one['run']}/{one['number']}" for one in found])
 
 
 def _about(story: Story, of: str | None) -> Callable[[dict[str, Any]], bool]:
@@ -211,7 +211,7 @@ def _effect(one: dict[str, Any]) -> str:
     return one["givenUp"] or f"{before} → {after}"
 
 
-def streams(story: Story, of: str | None = None) -> View:
+def streams(story: Story, of: str | None = None) -> Sheet:
     """What has been read of each stream, what of it took no part, and how far its time has come."""
     columns = ("stream", "rows", "late", "bad", "newest", "watermark", "backlog")
     told = {} if story.newest is None else {
@@ -224,10 +224,10 @@ def streams(story: Story, of: str | None = None) -> View:
         )
         for name, one in story.totals.streams.items()
     ]  # fmt: skip
-    return View(columns, rows, [f"stream {row[0]}" for row in rows])
+    return Sheet(columns, rows, [f"stream {row[0]}" for row in rows])
 
 
-VIEWS: dict[str, Callable[[Story, str | None], View]] = {
+VIEWS: dict[str, Callable[[Story, str | None], Sheet]] = {
     "sites": sites, "exchanges": exchanges, "partitions": partitions, "subqueries": subqueries,
     "decisions": decisions, "streams": streams,
 }  # fmt: skip

@@ -47,7 +47,7 @@ class NewFile:
     part: ResultPart
 
 
-class Table(Protocol):
+class SinkTable(Protocol):
     """What every kind of table can do. Each call may raise Conflict."""
 
     def reached(self, app: str) -> int | None:

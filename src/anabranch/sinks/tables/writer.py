@@ -24,7 +24,7 @@ from anabranch.language.updates import GONE
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.staging import RESULTS, Staging, hidden_epoch
 from anabranch.sinks.tables.parts import TableStaging
-from anabranch.sinks.tables.table import Conflict, NewFile, Table, TableShape, Taking
+from anabranch.sinks.tables.table import Conflict, NewFile, SinkTable, TableShape, Taking
 from anabranch.state.checksum import Damaged, without_checksum
 from anabranch.state.folders import make_folder, sync
 from anabranch.state.manifest import ResultPart
@@ -41,7 +41,7 @@ STAGED = "_anabranch"
 class TableWriter:
     """A table that one run writes to."""
 
-    table: Table
+    table: SinkTable
     shape: TableShape
     context: WriteContext
     _recovered: bool = False
