@@ -39,7 +39,7 @@ def report_of(seed: int) -> SeedReport:
     return run_seed(seed)
 
 
-@pytest.mark.parametrize("seed", (*SEEDS, *FAILED_ONCE))
+@pytest.mark.parametrize("seed", [*SEEDS, *FAILED_ONCE])
 def test_results_are_those_of_the_oracle(seed: int) -> None:
     report = report_of(seed)
     assert report.failure is None, report.failure
