@@ -66,6 +66,7 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     kill_at_random(Crashing(tmp_path, seed, FILES), kills=6)
 
 
+@pytest.mark.soak
 def test_killed_with_a_stream_in_lanes(tmp_path: Path) -> None:
     """Rows stay in the lanes they come in, whoever reads them after the kill."""
     crashing = Crashing(tmp_path, 41, 6, options={"lanes": 3})

@@ -28,7 +28,7 @@ def options(kind: str, request: pytest.FixtureRequest) -> dict[str, str]:
     return {"tables": kind, "uri": server.uri, "schema": schema}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["delta", "postgres", *in_soak(["iceberg"])])
 def test_killed_around_the_commit_of_a_table(
     tmp_path: Path, kind: str, options: dict[str, str]
 ) -> None:

@@ -177,7 +177,7 @@ def test_keys_that_share_a_locator(monkeypatch: pytest.MonkeyPatch) -> None:
     ("clock", "collide"),
     [
         pytest.param(CLOCKS[at], collide, marks=[pytest.mark.soak] * soak, id=f"{at} {collide}")
-        for at, collide, soak in ((0, True, 0), (-1, False, 0), (0, False, 1), (-1, True, 1))
+        for at, collide, soak in ((0, True, 0), (-1, False, 1), (0, False, 1), (-1, True, 1))
     ],
 )
 def test_many_rows_of_a_key_within_narrow_bounds(

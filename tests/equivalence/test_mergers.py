@@ -154,7 +154,7 @@ def parcels_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "run_site", shuffled)
 
 
-@pytest.mark.parametrize("batch", [*range(5), *in_soak(range(5, BATCHES))])
+@pytest.mark.parametrize("batch", [0, 1, *in_soak(range(2, BATCHES))])
 def test_transparent_gives_the_same_for_every_interleaving(batch: int) -> None:
     for stream in range(batch, STREAMS, BATCHES):
         rows, name = make_rows(stream), QUERIES[(stream // BATCHES + batch) % len(QUERIES)]

@@ -42,6 +42,7 @@ def run(*arguments: str | Path) -> tuple[int, str, str]:
     return started.returncode, output, SPARKS_OWN.sub("", complaints)
 
 
+@pytest.mark.soak
 def test_demo_equals_the_plain_queries(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     leftover = out / "flows" / "epoch=000000000099" / "part-of-an-earlier-demo.parquet"
