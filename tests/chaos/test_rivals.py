@@ -104,7 +104,9 @@ def _rounds(folders: list[str], spelling: str, barrier: Any, told: Any) -> None:
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("other", ["file://{0}", "{0}-link", *in_soak(["{0}", "{0}/../checkpoint"])])
+@pytest.mark.parametrize(
+    "other", ["file://{0}", "{0}-link", *in_soak(["{0}", "{0}/../checkpoint"])]
+)
 def test_of_two_drivers_started_at_once_one_comes_through(tmp_path: Path, other: str) -> None:
     """The lock is deleted all the time, so that only the ledger keeps them apart."""
     stages = [filled(tmp_path / str(number)) for number in range(ROUNDS)]
