@@ -258,7 +258,10 @@ def test_a_run_over_folders_that_change_reads_each_file_once(
         frames.append(sample(number))
         folder = stage.input / f"day={number // 4}"
         folder.mkdir(exist_ok=True)
-        stage.write(number).rename(folder / f"{number}.parquet")
+        # Made elsewhere: a run that has seen a file expects it to stay
+        made = tmp_path / "made.parquet"
+        sample(number).write_parquet(made)
+        made.rename(folder / f"{number}.parquet")
         if number % 4 == 3:
             wait(run, lambda: run._checkpoint.manifest.streams["rows"].rows == 40 * len(frames))
             (folder / f"{number}.parquet").unlink()
