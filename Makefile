@@ -27,8 +27,8 @@ WITH_BROWSERS = scripts/ensure-browsers.sh >/dev/null &&
 # More arguments: make test PYTEST_ARGS='-k manifest -x', make demo DEMO_ARGS=--json
 # Tests run in two processes more than there are cores, for some wait for the processes they start; those that
 # share a Spark session stay together. They write and flush many small files: in memory, where that has room.
-PYTEST = $(WITH_JAVA) $(WITH_S3) $(WITH_KAFKA) $(WITH_POSTGRES) $(WITH_BROWSERS) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadscope --no-loadscope-reorder
-JOBS ?= $(shell expr $$(nproc) + 2)
+PYTEST = $(WITH_JAVA) $(WITH_S3) $(WITH_KAFKA) $(WITH_POSTGRES) $(WITH_BROWSERS) TMPDIR=$(ROOM) $(VENV)/bin/python -m pytest --durations=15 -n $(JOBS) --dist loadscope
+JOBS ?= $(shell expr $$(nproc) + 3)
 SHM_KB := $(shell df -k --output=avail /dev/shm 2>/dev/null | tail -1)
 ROOM ?= $(shell [ "0$(SHM_KB)" -gt 4000000 ] && [ -w /dev/shm ] && echo /dev/shm || echo $${TMPDIR:-/tmp})
 

@@ -34,16 +34,18 @@ settings.register_profile("random", derandomize=False, **_DRAWN)
 settings.load_profile("fixed")
 
 
+SHARING = ("spark/", "store/", "kafka/", "unit/test_demonstration.py", "chaos/test_adaptation.py")
+"""Where tests share what takes long to make."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keeps tests that share a Spark session, or a server, in one of the processes that tests run in."""
+    """Keeps tests that share a Spark session, a server or a long run in one of the processes of tests."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = [
-                name for name in ("spark", "store", "kafka") if nodeid.startswith(f"tests/{name}/")
-            ]
+            shared = [name for name in SHARING if nodeid.startswith(f"tests/{name}")]
             if "postgres" in nodeid:
                 shared.append("postgres")
             return shared[0] if shared else nodeid
