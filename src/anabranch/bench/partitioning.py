@@ -138,8 +138,9 @@ def _run(
             "central": True,
             "max_files_per_epoch": parts,
             "split_tasks": hosts if way.per_host else parts,
-            # What a partitioning does by itself, with no one who evens it out
+            # What a partitioning does by itself: no one evens it out, and nothing waits for a slow site
             "policy": "none",
+            "skew_buffer": "none",
         },
     )
     session.stream("tcp", path=folder, ordered="time", partitioned_by=way.partitioned_by)
