@@ -147,13 +147,13 @@ REFUSED = {
     "DeduplicateWithinWatermark": lambda i: signals(i).dropDuplicatesWithinWatermark(["device"]),
     "CollectList": lambda i: signals(i).groupBy(F.window("time", "1 minute")).agg(F.collect_list("device")),
     "Rand": lambda i: signals(i).where(F.rand(3) > 0.5),
-    "Generate": lambda i: signals(i).select(F.explode(F.split("device", "-")).alias("x")),
+    "PosExplode": lambda i: signals(i).select(F.posexplode(F.split("device", "-"))),
     "GetArrayItem": lambda i: signals(i).select(F.split("device", "-")[0].alias("x")),
     "RegExpReplace": lambda i: signals(i).select(F.regexp_replace("device", "a+", "b").alias("x")),
     "CreateNamedStruct": lambda i: signals(i).select(F.struct("device", "kind").alias("x")),
     "Round": lambda i: signals(i).select(F.round("signal", 1).alias("x")),
     "two columns called": lambda i: signals(i).select("device", F.col("kind").alias("device")),
-    "later than others": lambda i: signals(i).groupBy(F.window("time", "1 day", "1 day", "1 hour")).count(),
+    "Md5": lambda i: signals(i).select(F.md5("device").alias("x")),
 }  # fmt: skip
 
 

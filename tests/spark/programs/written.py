@@ -128,6 +128,44 @@ def two_streams_together(inputs: Inputs) -> Any:
     return here.union(there)
 
 
+@append
+def what_is_missing(inputs: Inputs) -> Any:
+    filled = signals(inputs).na.fill({"signal": 0.0, "kind": "unknown"})
+    return filled.select("device", "kind", "signal")
+
+
+@append
+def rows_with_all_values(inputs: Inputs) -> Any:
+    return signals(inputs).dropna(subset=["kind", "signal"]).select("device", "kind", "signal")
+
+
+@append
+def more_text_functions(inputs: Inputs) -> Any:
+    return signals(inputs).select(
+        F.regexp_replace("kind", "[aeiou]", "_").alias("spelt"),
+        F.trim(F.concat(F.lit(" "), "device")).alias("bare"),
+        F.lpad("device", 3, "*").alias("wide"),
+        F.lower("kind").alias("low"),
+        F.concat_ws("/", "device", "kind").alias("path"),
+    )
+
+
+@append
+def largest_and_least(inputs: Inputs) -> Any:
+    return signals(inputs).select(
+        F.greatest("count", F.lit(2)).alias("most"), F.least("count", F.lit(2)).alias("least"),
+        F.ceil("signal").alias("above"),
+        (F.col("count").bitwiseAND(3)).alias("bits"),
+    )  # fmt: skip
+
+
+@append
+def columns_by_name(inputs: Inputs) -> Any:
+    here = signals(inputs).select("time", F.col("device").alias("name"))
+    there = seen(inputs).select(F.col("site").alias("name"), F.col("impressionTime").alias("time"))
+    return here.unionByName(there).where("name IS NOT NULL")
+
+
 # -- windows ----------------------------------------------------------------------------------------
 
 
@@ -246,6 +284,33 @@ def a_watermark_on_a_computed_time(inputs: Inputs) -> Any:
     )
 
 
+@append
+def windows_that_begin_later(inputs: Inputs) -> Any:
+    begin = F.window("time", "1 minute", "1 minute", "15 seconds")
+    return signals(inputs).groupBy(begin).agg(F.count("*").alias("n"))
+
+
+@append
+def the_text_of_a_query(inputs: Inputs) -> Any:
+    signals(inputs).createOrReplaceTempView("heard")
+    return inputs.spark.sql(
+        "SELECT window.start AS since, kind, COUNT(*) AS n, MAX(signal) AS loudest FROM heard "
+        "WHERE device <> 'e' GROUP BY window(time, '1 minute'), kind HAVING COUNT(*) > 5"
+    )
+
+
+@append
+def words_as_rows(inputs: Inputs) -> Any:
+    parts = F.explode(F.split(F.concat_ws("-", "device", "kind"), "-"))
+    return signals(inputs).select("time", parts.alias("part")).where("part <> 'a'")
+
+
+@append
+def counts_of_elements(inputs: Inputs) -> Any:
+    words = signals(inputs).withColumn("word", F.explode_outer(F.split("kind", "i")))
+    return words.groupBy(F.window("time", "1 minute"), "word").count()
+
+
 # -- joins ------------------------------------------------------------------------------------------
 
 WITHIN = """clickAdId = impressionAdId AND clickTime >= impressionTime
@@ -283,6 +348,16 @@ def a_join_between_columns(inputs: Inputs) -> Any:
             here.impressionTime, here.impressionTime + F.expr("INTERVAL 30 SECONDS")
         ),
     )
+
+
+@append
+def an_outer_join_of_the_other_side(inputs: Inputs) -> Any:
+    return seen(inputs).join(clicked(inputs), F.expr(WITHIN), "rightOuter")
+
+
+@append
+def a_full_outer_join(inputs: Inputs) -> Any:
+    return seen(inputs).join(clicked(inputs), F.expr(WITHIN), "fullOuter")
 
 
 # -- groups that change -----------------------------------------------------------------------------

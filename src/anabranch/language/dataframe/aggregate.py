@@ -8,8 +8,9 @@ from dataclasses import replace
 from anabranch.language.aggregate import AggregateCall, NamedAggregate
 from anabranch.language.builder import Key
 from anabranch.language.dataframe.catalyst import SparkNode
-from anabranch.language.dataframe.expression import SparkColumns, kind_of, refused, translate
+from anabranch.language.dataframe.expression import translate
 from anabranch.language.dataframe.rows import Rows, unused
+from anabranch.language.dataframe.values import SparkColumns, kind_of, refused
 from anabranch.language.expression import substitute
 from anabranch.language.tree import Column, Expression, Literal, Named
 
@@ -43,18 +44,20 @@ def read_aggregate(part: SparkNode, below: Rows, emit: str) -> Rows:
             keys.append(Named(name, translate(key, below.scope)))
     aggregates: list[NamedAggregate] = []
     values: list[tuple[SparkNode, Expression]] = []
+    inside = SparkColumns(below.scope.columns, scope.windows)
     for output in part.expressions("aggregateExpressions"):
         inner = output.children[0] if output.kind == "Alias" else output
         if inner.kind == "AttributeReference" and inner.id in scope.windows:
             scope.windows[output.id] = scope.windows[inner.id]
         else:
-            values.append((output, _over(inner, below.scope, aggregates, grouped)))
+            values.append((output, _over(inner, inside, aggregates, grouped)))
     query = below.query.group_by(*keys).agg(*aggregates, emit=emit)
     windows = dict.fromkeys(name for window in scope.windows.values() for name in window)
     selected = [Named(name, Column(name)) for name in windows]
     if later:
         end = Column("window_end") - Literal(dt.timedelta(microseconds=later))
         selected[1] = Named("window_end", end)
+        values = [(output, substitute(value, {"window_end": end})) for output, value in values]
     for output, value in values:
         name = unused(output.name, [column.name for column in selected])
         selected.append(Named(name, value))
@@ -80,6 +83,8 @@ def _over(
         name = f"aggregate{len(aggregates)}"
         aggregates.append(NamedAggregate(name, _call(part, scope)))
         return Column(name)
+    if part.kind == "GetStructField":
+        return translate(part, scope)
     # What is below is computed already: columns that stand for it take its place
     below = SparkColumns()
     stands: list[SparkNode] = []

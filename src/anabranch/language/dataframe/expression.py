@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
-from anabranch.errors import LanguageError
 from anabranch.language.dataframe.catalyst import SparkNode
+from anabranch.language.dataframe.values import (
+    DECIMAL,
+    NUMBERS,
+    WHOLE,
+    SparkColumns,
+    constant,
+    kind_of,
+    refused,
+)
 from anabranch.language.tree import Call, Column, Expression, Literal
 
 INFIX = {
@@ -22,7 +26,8 @@ CALLS = {
     "Not": "not", "UnaryMinus": "negate", "IsNull": "is_null", "IsNotNull": "is_not_null", "Upper": "upper",
     "Lower": "lower", "Length": "length", "Coalesce": "coalesce", "Abs": "abs", "Sqrt": "sqrt", "Exp": "exp",
     "Concat": "concat", "StartsWith": "starts_with", "EndsWith": "ends_with", "Contains": "contains",
-    "Greatest": "greatest", "Least": "least", "In": "in", "If": "case", "Pow": "power",
+    "Greatest": "greatest", "Least": "least", "In": "in", "If": "case", "Pow": "power", "IsNaN": "isnan",
+    "ConcatWs": "concat_ws", "StringLPad": "lpad", "StringRPad": "rpad",
 }  # fmt: skip
 """What computes the same from the same arguments."""
 OF_UTC = {
@@ -36,26 +41,8 @@ CASTS = {
     "double": "float64", "string": "string", "boolean": "boolean", "date": "date",
 }  # fmt: skip
 """The types that values may be cast to, and what they are called here."""
-WHOLE = ("byte", "short", "integer", "long")
-NUMBERS = (*WHOLE, "float", "double")
-DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
-
-
-@dataclass
-class SparkColumns:
-    """Which column each of Spark's is, and the windows among them."""
-
-    columns: dict[int, str] = field(default_factory=dict)
-    windows: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """The columns with the start and the end of each window."""
-
-
-def refused(part: SparkNode, why: str = "") -> LanguageError:
-    """What is said of a node that has no equal here."""
-    reason = f": {why}" if why else ", which has no equal here"
-    return LanguageError(
-        f"The DataFrame has {part.kind}{reason}. Run this query with Spark, or write it without."
-    )
+PLAIN_PATTERN = re.compile(r"[\w ,;:/=#@~-]+|\[[\w ,;:/=#@~-]+\][+*]?")
+"""Regular expressions that mean the same in Java and here: a text, or one of some letters."""
 
 
 def translate(part: SparkNode, scope: SparkColumns) -> Expression:
@@ -79,21 +66,6 @@ def translate(part: SparkNode, scope: SparkColumns) -> Expression:
     raise refused(part)
 
 
-def kind_of(part: SparkNode) -> str:
-    """Spark's name of the type of an expression, where it says so; else an empty text."""
-    kind = part.fields.get("dataType", "")
-    if part.kind in ("Alias", "KnownNullable", "AggregateExpression", "Min", "Max"):
-        return kind_of(part.children[0])
-    if part.kind == "TimestampAddInterval":
-        return "timestamp"
-    if part.kind in ("Count", "Sum"):
-        whole = part.kind == "Count" or kind_of(part.children[0]) in WHOLE
-        return "long" if whole else kind_of(part.children[0])
-    if part.kind in ("Average", "VarianceSamp", "StddevSamp"):
-        return "double"
-    return kind if isinstance(kind, str) else "struct"
-
-
 def _attribute(part: SparkNode, scope: SparkColumns) -> Expression:
     if part.id in scope.windows:
         raise refused(part, "the window as a value; take window.start and window.end of it")
@@ -106,34 +78,14 @@ def _literal(part: SparkNode, scope: SparkColumns) -> Expression:
     return Literal(constant(part))
 
 
-def constant(part: SparkNode) -> Any:
-    """The value of a literal."""
-    value, kind = part.fields.get("value"), part.fields["dataType"]
-    if value is None:
-        return None
-    if kind in WHOLE:
-        return int(value)
-    if kind in ("double", "float"):
-        return float(value)
-    if kind == "boolean":
-        return str(value).lower() == "true"
-    if kind == "string":
-        return value
-    if kind == "date":
-        return dt.date.fromisoformat(value)
-    if isinstance(kind, str) and DECIMAL.fullmatch(kind):
-        return decimal.Decimal(value)
-    if isinstance(kind, str) and re.fullmatch(r"interval (day|hour|minute|second).*", kind):
-        return dt.timedelta(microseconds=int(value))
-    raise refused(part, f"a constant of type {kind}")
-
-
 def _cast(part: SparkNode, scope: SparkColumns) -> Expression:
     child, kind = part.children[0], part.fields["dataType"]
     source = kind_of(child)
     value = translate(child, scope)
     if kind == source or (kind == "timestamp" and child.kind == "TimestampAddInterval"):
         return value
+    if source == "void" and kind in CASTS:
+        return value.cast(CASTS[kind])
     if isinstance(kind, str) and (written := DECIMAL.fullmatch(kind)):
         if source in WHOLE or DECIMAL.fullmatch(source):
             return value.cast(f"decimal({written[1]}, {written[2]})")
@@ -231,6 +183,58 @@ def _rounded(part: SparkNode, scope: SparkColumns) -> Expression:
     return Call(name, (translate(part.children[0], scope),)).cast("int64")
 
 
+def _trimmed(part: SparkNode, scope: SparkColumns) -> Expression:
+    if len(part.children) != 1:
+        raise refused(part, "letters to trim")
+    return Call("trim", (translate(part.children[0], scope), Literal(" ")))
+
+
+def _replaced(part: SparkNode, scope: SparkColumns) -> Expression:
+    text, pattern, new, place = part.children
+    if any(each.kind != "Literal" for each in (pattern, new, place)) or constant(place) != 1:
+        raise refused(part, "a pattern, a replacement or a place that is no constant")
+    if re.search(r"[\\$]", constant(new)):
+        raise refused(part, "a replacement with a '\\' or a '$'")
+    arguments = (translate(text, scope), Literal(_pattern(part, pattern)), Literal(constant(new)))
+    return Call("regexp_replace", (*arguments, Literal("g")))
+
+
+def _split(part: SparkNode, scope: SparkColumns) -> Expression:
+    text, pattern, limit = part.children
+    separator = _pattern(part, pattern)
+    if limit.kind != "Literal" or constant(limit) > 0 or "[" in separator:
+        raise refused(part, "a limit, or a separator that is no plain text")
+    return Call("split", (translate(text, scope), Literal(separator)))
+
+
+def _pattern(part: SparkNode, pattern: SparkNode) -> str:
+    written = constant(pattern) if pattern.kind == "Literal" else None
+    if written is None or not PLAIN_PATTERN.fullmatch(written):
+        raise refused(
+            part, "a pattern that Java may read otherwise; plain text and [letters] are the same"
+        )
+    return str(written)
+
+
+def _if_no_number(part: SparkNode, scope: SparkColumns) -> Expression:
+    value, otherwise = (translate(child, scope) for child in part.children)
+    return Call("case", (Call("isnan", (value,)), otherwise, value))
+
+
+def _known_values(part: SparkNode, scope: SparkColumns) -> Expression:
+    """What `dropna` asks: so many values that are neither NULL nor no number."""
+    counted: Expression = Literal(0)
+    for child in part.children:
+        value = translate(child, scope)
+        known: Expression = Call("is_not_null", (value,))
+        if kind_of(child) in ("double", "float"):
+            known = known & Call(
+                "coalesce", (Call("not", (Call("isnan", (value,)),)), Literal(False))
+            )
+        counted = counted + Call("case", (known, Literal(1), Literal(0)))
+    return counted >= int(part.fields["n"])
+
+
 def _require_utc(part: SparkNode) -> None:
     zone = part.fields.get("timeZoneId")
     if zone is not None and zone not in UTC:
@@ -244,5 +248,7 @@ _SPECIAL: Mapping[str, Callable[[SparkNode, SparkColumns], Expression]] = {
     "Between": _between, "EqualNullSafe": _same, "Remainder": _remainder,
     "ParseToDate": _to_date, "Like": _like, "TimestampAddInterval": _later,
     "GetStructField": _struct_field, "Substring": _substring, "Floor": _rounded, "Ceil": _rounded,
+    "StringTrim": _trimmed, "RegExpReplace": _replaced, "StringSplit": _split, "NaNvl": _if_no_number,
+    "AtLeastNNonNulls": _known_values,
     "KnownNullable": lambda part, scope: translate(part.children[0], scope),
 }  # fmt: skip

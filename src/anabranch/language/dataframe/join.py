@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from anabranch.language.bounds import all_of
 from anabranch.language.dataframe.catalyst import SparkNode
-from anabranch.language.dataframe.expression import SparkColumns, refused, translate
+from anabranch.language.dataframe.expression import translate
 from anabranch.language.dataframe.rows import Rows, unused
+from anabranch.language.dataframe.values import SparkColumns, refused
 from anabranch.language.tree import Column, Expression, Named
 
 JOINS = {

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from anabranch.language.builder import Query
 from anabranch.language.dataframe.aggregate import read_aggregate
 from anabranch.language.dataframe.catalyst import SparkNode, parse
-from anabranch.language.dataframe.expression import SparkColumns, refused, translate
+from anabranch.language.dataframe.expression import translate
 from anabranch.language.dataframe.join import read_join
 from anabranch.language.dataframe.rows import Rows, output_of, unused
+from anabranch.language.dataframe.values import SparkColumns, refused
 from anabranch.language.dataframe.window import window_of
 from anabranch.language.tree import Column, Expression, Named
+from anabranch.language.unnest import Unnest
 
 SOURCES = ("StreamingRelation", "StreamingRelationV2")
 STATEFUL = ("Aggregate", "Join", "Deduplicate", "DeduplicateWithinWatermark", "Distinct")
@@ -59,8 +61,8 @@ class PlanReader:
             return self._stream(part, None)
         reader = {
             "Project": self._project, "Filter": self._filter, "SubqueryAlias": self._alias,
-            "Aggregate": self._aggregate, "Expand": self._expand, "Join": self._join,
-            "Union": self._union,
+            "View": self._alias, "Generate": self._generate, "Aggregate": self._aggregate,
+            "Expand": self._expand, "Join": self._join, "Union": self._union,
         }.get(part.kind)  # fmt: skip
         if reader is None:
             raise refused(part)
@@ -129,6 +131,20 @@ class PlanReader:
             raise refused(part)
         below.windows[part.expressions("output")[0].id] = found
         return below
+
+    def _generate(self, part: SparkNode) -> Rows:
+        """Every row once for each element of a list."""
+        below, generator = self._rows(part.children[0]), part.expression("generator")
+        if generator.kind != "Explode":
+            raise refused(generator)
+        if below.windows:
+            raise refused(part, "rows for each element, of rows that have a window already")
+        (element,) = part.expressions("generatorOutput")
+        name = unused(element.name, list(below.query.node.schema))
+        elements = translate(generator.children[0], below.scope)
+        outer = bool(part.fields["outer"])
+        scope = SparkColumns({**below.scope.columns, element.id: name}, below.scope.windows)
+        return Rows(Query(Unnest(below.query.node, elements, name, outer)), scope, {})
 
     def _aggregate(self, part: SparkNode) -> Rows:
         return read_aggregate(part, self._rows(part.children[0]), self._emit)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from anabranch.language.builder import Query
 from anabranch.language.dataframe.catalyst import SparkNode
-from anabranch.language.dataframe.expression import SparkColumns, refused
+from anabranch.language.dataframe.values import SparkColumns, refused
 from anabranch.language.dataframe.window import FoundWindow
 
 
@@ -29,6 +29,8 @@ def output_of(part: SparkNode) -> list[SparkNode]:
             return part.expressions("aggregateExpressions")
         case "Expand" | "StreamingRelation" | "StreamingRelationV2":
             return part.expressions("output")
+        case "Generate":
+            return [*output_of(part.children[0]), *part.expressions("generatorOutput")]
         case "Join":
             left, right = (output_of(child) for child in part.children)
             kind = str(part.fields["joinType"].get("object", ""))

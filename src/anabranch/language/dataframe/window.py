@@ -10,7 +10,7 @@ import datetime as dt
 from dataclasses import dataclass
 
 from anabranch.language.dataframe.catalyst import SparkNode
-from anabranch.language.dataframe.expression import constant, refused
+from anabranch.language.dataframe.values import constant, refused
 from anabranch.language.window import duration, length_text
 from anabranch.language.window_key import WindowKey
 
@@ -46,13 +46,13 @@ def window_of(structure: SparkNode) -> FoundWindow | None:
         return FoundWindow(WindowKey("session", (size,)), time, BEYOND)
     remainder = next(part for part in start.walk() if part.kind == "Remainder")
     shifted, slide = remainder.children
-    offset = constant(shifted.children[1])
-    if offset:
-        raise refused(structure, f"a window that begins {offset} microseconds later than others")
+    later = constant(shifted.children[1])
+    offset = ("-" if later < 0 else "") + _length(abs(later)) if later else None
     added = next(part for part in end.walk() if part.kind == "Add")
     size, every = constant(added.children[1]), constant(slide)
     sizes = (_length(size),) if size == every else (_length(size), _length(every))
-    return FoundWindow(WindowKey("tumble" if size == every else "hop", sizes), time)
+    kind = "tumble" if size == every else "hop"
+    return FoundWindow(WindowKey(kind, sizes, offset=offset), time)
 
 
 def _microseconds(part: SparkNode) -> int:
