@@ -44,7 +44,7 @@ function nearest(event, box) {
 
 export function setUpCharts() {
   fill(document.getElementById("charts"), ...CHARTS.map(([title, words, lines]) => {
-    const svg = el("svg", { viewBox: `0 -6 ${W} ${H + 12}`, preserveAspectRatio: "none", role: "img" });
+    const svg = el("svg", { viewBox: `0 -6 ${W} ${H + 12}`, preserveAspectRatio: "none", role: "img", "aria-label": title });
     const about = el("small"), legend = el("p", { class: "legend" });
     svg.addEventListener("pointermove", (event) => {
       const one = nearest(event, svg.getBoundingClientRect());
