@@ -16,12 +16,13 @@ import polars as pl
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.base import EpochLimits, ReadContext, StreamSample
 from anabranch.sources.cleaning import Cleaning
+from anabranch.sources.cutting import cut_text
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.form import USUAL, FileForm, check_form
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema
 from anabranch.sources.listing import ListedFile
 from anabranch.sources.near import as_file, footer_of
-from anabranch.sources.opening import PACKED_ENDINGS
+from anabranch.sources.opening import PACKED_ENDINGS, Span
 from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
@@ -110,9 +111,14 @@ class FileSource:
     def cut(self, file: ListedFile, ordinal: int, pieces: int) -> tuple[list[FilePiece], int]:
         """A file as pieces for several tasks, and its rows as far as they are known."""
         whole = self._whole(file, ordinal)
-        if self.format != "parquet" or not file.regular or whole.is_small_object:
+        if not file.regular or whole.is_small_object:
             return [whole], 0
         try:
+            if self.format in ("csv", "json") and not is_object(file.path):
+                spans = cut_text(file.path, self.format, self.form, file.size, pieces)
+                return [_part(whole, span) for span in spans] or [whole], 0
+            if self.format != "parquet":
+                return [whole], 0
             metadata = footer_of(file)
         except FAULTS:
             return [whole], 0  # the task that reads it will say what is wrong
@@ -139,6 +145,12 @@ class FileSource:
             version=file.version if file.regular else None, form=self.form,
             total=file.size if is_object(file.path) else 0, etag=file.etag,
         )  # fmt: skip
+
+
+def _part(whole: FilePiece, span: Span) -> FilePiece:
+    """Some lines of a text file. No line is shorter than a byte, so bytes will do to number them."""
+    size = span.end - span.begin
+    return replace(whole, size=size, span=span, first_row=span.begin, partial=True)
 
 
 def file_source(

@@ -24,7 +24,7 @@ from anabranch.sources.base import Bad, Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
 from anabranch.sources.listing import Version, version_of
-from anabranch.sources.opening import Text, open_bytes, open_source, open_text
+from anabranch.sources.opening import Span, Text, open_bytes, open_source, open_text
 from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
@@ -49,7 +49,7 @@ _SALVAGE: dict[str, Callable[..., tuple[pa.Table, Lines]]] = {
 def read_file(
     stream: str, path: str, format: str, schema: pl.Schema, columns: Sequence[str],
     row_groups: Sequence[int] | None, salvage: bool, version: Version | None = None,
-    form: FileForm = USUAL,
+    form: FileForm = USUAL, span: Span | None = None,
 ) -> Reading:  # fmt: skip
     """The file's rows in these columns of the schema, or what is wrong with it.
 
@@ -62,7 +62,8 @@ def read_file(
             # From here on columns are called as the file calls them
             there = pl.Schema({form.in_files(name): kind for name, kind in schema.items()})
             wanted = [form.in_files(name) for name in columns]
-            reading = _read(stream, path, where, format, there, wanted, row_groups, salvage, form)
+            what = stream, path, where, format, there, wanted
+            reading = _read(*what, row_groups, salvage, form, span)
             if reading.rows is not None and form.rename:
                 reading.rows = reading.rows.rename(dict(zip(wanted, columns, strict=True)))
             if not os.path.exists(path) or _version(path, where) == before:
@@ -80,13 +81,15 @@ def read_file(
 
 def _read(
     stream: str, path: str, where: str, format: str, schema: pl.Schema, columns: Sequence[str],
-    row_groups: Sequence[int] | None, salvage: bool, form: FileForm,
+    row_groups: Sequence[int] | None, salvage: bool, form: FileForm, span: Span | None,
 ) -> Reading:  # fmt: skip
     try:
         if format == "parquet":
             table = _read_parquet(path, where, schema, columns, row_groups, form)
         else:
-            table = _READERS[format](path, where, schema, columns, form)
+            # Only of texts are there parts
+            part = () if span is None else (span,)
+            table = _READERS[format](path, where, schema, columns, form, *part)
         return Reading(conform(table, schema, columns))
     except SourceError as error:
         fault = str(error)
@@ -94,7 +97,7 @@ def _read(
         fault = f"{where}: cannot be read as {format}: {_words(error)}"
     if salvage and format in _SALVAGE:
         try:
-            table, lines = _SALVAGE[format](path, where, schema, columns, form)
+            table, lines = _SALVAGE[format](path, where, schema, columns, form, span)
             return Reading(conform(table, schema, columns), bad_lines(stream, path, where, lines))
         except FAULTS:
             pass  # not a matter of single lines: the file goes as a whole

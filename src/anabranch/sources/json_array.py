@@ -6,13 +6,12 @@ every number and text is read from what the file says, as in a file of lines.
 
 from __future__ import annotations
 
-import codecs
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from anabranch.sources.opening import Text, open_source
+from anabranch.sources.opening import BOM, Text, open_source
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -20,11 +19,11 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 def in_lines(text: Text) -> Text:
     """An array of objects as one object a line; all else is left as it is."""
     with open_source(text) as source:
-        start = source.read(64).removeprefix(codecs.BOM_UTF8).lstrip()
+        start = source.read(64).removeprefix(BOM).lstrip()
         if not start.startswith(b"["):
             return text
         source.seek(0)
-        characters = np.frombuffer(source.read().removeprefix(codecs.BOM_UTF8), np.uint8).copy()
+        characters = np.frombuffer(source.read().removeprefix(BOM), np.uint8).copy()
     plain = ~_in_strings(characters)
     opened = plain & np.isin(characters, (ord("["), ord("{")))
     closed = plain & np.isin(characters, (ord("]"), ord("}")))

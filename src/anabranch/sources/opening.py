@@ -10,7 +10,7 @@ import codecs
 import io
 import os
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """The first bytes of compressed files, and what Arrow calls the compression."""
 PACKED_ENDINGS = (".gz", ".zst", ".zstd", ".bz2")
 BLOCK = 1 << 24
+BOM = codecs.BOM_UTF8
 Text: TypeAlias = str | pa.Buffer
 """A text in UTF-8: the path of its file, or the text itself."""
 
@@ -46,9 +47,31 @@ def blocks(text: Text) -> Iterator[bytes]:
             yield block
 
 
-def open_text(path: str, form: FileForm) -> Text:
-    """A text file as UTF-8: its path if it is that already, else what it has, in memory."""
+class Span(NamedTuple):
+    """A part of a text file: some whole lines of it, and the bytes before all lines, which have the names."""
+
+    head: int
+    begin: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"bytes {self.begin} to {self.end}"
+
+
+def is_plain(start: bytes, form: FileForm) -> bool:
+    """Whether a text that begins so lies in its file as it is read."""
+    return (
+        not start.startswith(tuple(PACKED)) and form.encoding == "utf-8"
+        and form.comment is None and form.escape is None
+    )  # fmt: skip
+
+
+def open_text(path: str, form: FileForm, span: Span | None = None) -> Text:
+    """A text file as UTF-8, or a part of it: its path if that will do, else what it has, in memory."""
     with open_bytes(path) as file:
+        if span is not None:
+            stretch = file.read_at(span.end - span.begin, span.begin)
+            return pa.py_buffer(file.read_at(span.head, 0) + stretch)
         start = file.read(8)
         packed = next((name for mark, name in PACKED.items() if start.startswith(mark)), None)
         if packed is None and form.encoding == "utf-8" and form.comment is None:

@@ -13,6 +13,7 @@ from anabranch.sources.base import Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.formats import read_file
 from anabranch.sources.listing import Version
+from anabranch.sources.opening import Span
 from anabranch.sources.paths import shown
 from anabranch.state.checksum import Damaged, check_file
 from anabranch.state.uris import is_object
@@ -23,7 +24,7 @@ WHOLE = 4 << 20
 
 @dataclass(frozen=True)
 class FilePiece:
-    """A file, or some row groups of a Parquet file."""
+    """A file, some row groups of a Parquet file, or some lines of a text file."""
 
     stream: str
     path: str
@@ -32,7 +33,9 @@ class FilePiece:
     ordinal: int
     size: int
     row_groups: tuple[int, ...] | None = None
+    span: Span | None = None
     first_row: int = 0
+    """A number below those of all its rows and above those of the pieces before it."""
     partial: bool = False
     """Whether there are other pieces of the same file."""
     lane: str | None = None
@@ -74,11 +77,12 @@ class FilePiece:
         else:
             reading = read_file(
                 self.stream, self.path, self.format, self.schema, columns, self.row_groups, salvage,
-                self.version, self.form,
+                self.version, self.form, self.span,
             )  # fmt: skip
         reading.first_row = self.first_row
-        if self.partial and self.row_groups:
-            part = f"row groups {self.row_groups[0]} to {self.row_groups[-1]}"
+        if self.partial:
+            groups = self.row_groups or (0,)
+            part = str(self.span) if self.span else f"row groups {groups[0]} to {groups[-1]}"
             reading.bad = [replace(bad, part=part) for bad in reading.bad]
         return reading
 

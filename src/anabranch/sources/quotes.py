@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from anabranch.sources.form import USUAL, FileForm
-from anabranch.sources.opening import Text, blocks
+from anabranch.sources.opening import BOM, Text, blocks
 
-BOM = b"\xef\xbb\xbf"
 ELSEWHERE, START, DOUBLED = 0, 1, 2
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -24,23 +23,43 @@ def _places(delimiter: str, quote: str) -> Bytes:
     return places
 
 
-def ends_in_quotes(text: Text, form: FileForm = USUAL) -> bool:
-    """Whether a quoted field is still open where the text ends, as the parser sees it.
+class Quotes:
+    """Whether a text that is read block by block is inside quotes, as the parser sees it.
 
-    A quote opens a field only at its start, and doubled ones within it are text; others mean nothing. Where
-    an escape may stand before a quote, this is not known.
+    A quote opens a field only at its start, and doubled ones within it are text; others mean nothing.
+    """
+
+    def __init__(self, form: FileForm = USUAL) -> None:
+        self.inside = False
+        self._quote = form.quote
+        self._places = _places(form.delimiter, form.quote) if form.quote else None
+        self._closed = False
+        """Whether the last quote has closed a field."""
+        self._before: int | None = None
+        """The last byte; None at the start."""
+
+    def take(self, block: bytes) -> None:
+        """Goes on over the next bytes."""
+        if self._before is None:
+            block, self._before = block.removeprefix(BOM), ord("\n")
+        if self._quote is not None and self._places is not None and self._quote.encode() in block:
+            self.inside, self._closed = _after(
+                block, self._before, self.inside, self._closed, self._places, ord(self._quote)
+            )
+        self._before = block[-1] if block else self._before
+
+
+def ends_in_quotes(text: Text, form: FileForm = USUAL) -> bool:
+    """Whether a quoted field is still open where the text ends.
+
+    Where an escape may stand before a quote, this is not known.
     """
     if form.quote is None or form.escape is not None:
         return False
-    places = _places(form.delimiter, form.quote)
-    inside = closed = False
-    before = ord("\n")
-    for number, block in enumerate(blocks(text)):
-        block = block if number else block.removeprefix(BOM)
-        if form.quote.encode() in block:
-            inside, closed = _after(block, before, inside, closed, places, ord(form.quote))
-        before = block[-1] if block else before
-    return inside
+    quotes = Quotes(form)
+    for block in blocks(text):
+        quotes.take(block)
+    return quotes.inside
 
 
 def _after(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -16,7 +17,7 @@ import pyarrow.csv
 from anabranch.sources.base import Bad
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.opening import open_stream, open_text
+from anabranch.sources.opening import Span, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_files import (
     OPEN_QUOTE,
@@ -41,10 +42,11 @@ Lines = dict[int, tuple[str, str]]
 
 
 def salvage_csv(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
-) -> tuple[pa.Table, Lines]:
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
+    span: Span | None = None,
+) -> tuple[pa.Table, Lines]:  # fmt: skip
     """The rows of a CSV file that fit, and the lines that do not."""
-    text = open_text(path, form)
+    text = open_text(path, form, span)
     header = csv_header(text, form, schema)
     require_names(header, where, {name: schema[name] for name in columns}, form)
     present = [name for name in columns if name in header]
@@ -87,14 +89,16 @@ def salvage_csv(
 
 
 def salvage_json(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
-) -> tuple[pa.Table, Lines]:
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
+    span: Span | None = None,
+) -> tuple[pa.Table, Lines]:  # fmt: skip
     """The rows of JSON lines that fit, and the lines that do not."""
-    with open_stream(in_lines(open_text(path, form))) as file:
+    with open_stream(in_lines(open_text(path, form, span))) as file:
         lines = {number: line for number, line in enumerate(file, start=1) if line.strip()}
     numbers, texts = list(lines), list(lines.values())
     wanted = pl.Schema({name: schema[name] for name in columns})
-    require_names(json_names(texts, where, wanted, salvage=True), where, wanted, form)
+    with open_stream(path) if span is not None else contextlib.nullcontext(texts) as known:
+        require_names(json_names(known, where, wanted, salvage=True), where, wanted, form)
 
     def parse(start: int, end: int) -> pa.Table:
         return parse_json(pa.py_buffer(b"".join(texts[start:end])), schema, columns, form)

@@ -17,7 +17,7 @@ import pyarrow.json
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.opening import Text, blocks, open_source, open_stream, open_text
+from anabranch.sources.opening import Span, Text, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_values import from_text, type_in_text
 
@@ -27,9 +27,10 @@ OPEN_QUOTE = "a quote is open where the file ends, so it was cut off within a va
 
 
 def read_csv(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
-) -> pa.Table:
-    text = open_text(path, form)
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
+    span: Span | None = None,
+) -> pa.Table:  # fmt: skip
+    text = open_text(path, form, span)
     if not _has_content(text):
         return empty_table(schema, columns)
     header = csv_header(text, form, schema)
@@ -140,14 +141,16 @@ def csv_header(text: Text, form: FileForm = USUAL, schema: Iterable[str] = ()) -
 
 
 def read_json(
-    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL
-) -> pa.Table:
-    text = open_text(path, form)
+    path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
+    span: Span | None = None,
+) -> pa.Table:  # fmt: skip
+    text = open_text(path, form, span)
     if not _has_content(text):
         return empty_table(schema, columns)
     text = in_lines(text)
     if form.missing == "stop":
-        with open_stream(text) as lines:
+        # A part may lack a column that is NULL in all of it, as long as the file has it
+        with open_stream(text if span is None else path) as lines:
             wanted = pl.Schema({name: schema[name] for name in columns})
             require_names(json_names(lines, where, wanted), where, wanted, form)
     return parse_json(text, schema, columns, form)
