@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from anabranch.sources.form import FileForm
-from anabranch.sources.opening import BLOCK, BOM, Span, is_plain, open_bytes
+from anabranch.sources.opening import BLOCK, BOM, TextPart, is_plain, open_bytes
 from anabranch.sources.quotes import Quotes
 
 MIN_PIECE_BYTES = 8 << 20
@@ -22,7 +22,7 @@ LINE = 1 << 16
 """Bytes that are read at a time to find the end of a line."""
 
 
-def cut_text(path: str, format: str, form: FileForm, size: int, pieces: int) -> list[Span]:
+def cut_text(path: str, format: str, form: FileForm, size: int, pieces: int) -> list[TextPart]:
     """The parts of a text file, about as long as each other; none if it has to be read whole."""
     wanted = min(pieces, size // MIN_PIECE_BYTES)
     if wanted < 2 or size >= MAX_CUT_BYTES:
@@ -38,7 +38,9 @@ def cut_text(path: str, format: str, form: FileForm, size: int, pieces: int) -> 
             walk.go_to(size * number // wanted)
             begins.append(walk.pass_line())
     ends = [*begins[1:], size]
-    spans = [Span(head, begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end]
+    spans = [
+        TextPart(head, begin, end) for begin, end in zip(begins, ends, strict=True) if begin < end
+    ]
     return spans if len(spans) > 1 else []
 
 

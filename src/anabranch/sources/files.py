@@ -22,7 +22,7 @@ from anabranch.sources.form import USUAL, FileForm, check_form
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema
 from anabranch.sources.listing import ListedFile
 from anabranch.sources.near import as_file, footer_of
-from anabranch.sources.opening import PACKED_ENDINGS, Span
+from anabranch.sources.opening import PACKED_ENDINGS, TextPart
 from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
@@ -147,7 +147,7 @@ class FileSource:
         )  # fmt: skip
 
 
-def _part(whole: FilePiece, span: Span) -> FilePiece:
+def _part(whole: FilePiece, span: TextPart) -> FilePiece:
     """Some lines of a text file. No line is shorter than a byte, so bytes will do to number them."""
     size = span.end - span.begin
     return replace(whole, size=size, span=span, first_row=span.begin, partial=True)

@@ -24,7 +24,7 @@ from anabranch.sources.base import Bad, Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
 from anabranch.sources.listing import Version, version_of
-from anabranch.sources.opening import Span, Text, open_bytes, open_source, open_text
+from anabranch.sources.opening import TextPart, Text, open_bytes, open_source, open_text
 from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
@@ -49,7 +49,7 @@ _SALVAGE: dict[str, Callable[..., tuple[pa.Table, Lines]]] = {
 def read_file(
     stream: str, path: str, format: str, schema: pl.Schema, columns: Sequence[str],
     row_groups: Sequence[int] | None, salvage: bool, version: Version | None = None,
-    form: FileForm = USUAL, span: Span | None = None,
+    form: FileForm = USUAL, span: TextPart | None = None,
 ) -> Reading:  # fmt: skip
     """The file's rows in these columns of the schema, or what is wrong with it.
 
@@ -81,7 +81,7 @@ def read_file(
 
 def _read(
     stream: str, path: str, where: str, format: str, schema: pl.Schema, columns: Sequence[str],
-    row_groups: Sequence[int] | None, salvage: bool, form: FileForm, span: Span | None,
+    row_groups: Sequence[int] | None, salvage: bool, form: FileForm, span: TextPart | None,
 ) -> Reading:  # fmt: skip
     try:
         if format == "parquet":

@@ -47,7 +47,7 @@ def blocks(text: Text) -> Iterator[bytes]:
             yield block
 
 
-class Span(NamedTuple):
+class TextPart(NamedTuple):
     """A part of a text file: some whole lines of it, and the bytes before all lines, which have the names."""
 
     head: int
@@ -66,7 +66,7 @@ def is_plain(start: bytes, form: FileForm) -> bool:
     )  # fmt: skip
 
 
-def open_text(path: str, form: FileForm, span: Span | None = None) -> Text:
+def open_text(path: str, form: FileForm, span: TextPart | None = None) -> Text:
     """A text file as UTF-8, or a part of it: its path if that will do, else what it has, in memory."""
     with open_bytes(path) as file:
         if span is not None:

@@ -13,7 +13,7 @@ from anabranch.sources.base import Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.formats import read_file
 from anabranch.sources.listing import Version
-from anabranch.sources.opening import Span
+from anabranch.sources.opening import TextPart
 from anabranch.sources.paths import shown
 from anabranch.state.checksum import Damaged, check_file
 from anabranch.state.uris import is_object
@@ -33,7 +33,7 @@ class FilePiece:
     ordinal: int
     size: int
     row_groups: tuple[int, ...] | None = None
-    span: Span | None = None
+    span: TextPart | None = None
     first_row: int = 0
     """A number below those of all its rows and above those of the pieces before it."""
     partial: bool = False

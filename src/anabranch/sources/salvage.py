@@ -17,7 +17,7 @@ import pyarrow.csv
 from anabranch.sources.base import Bad
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.opening import Span, open_stream, open_text
+from anabranch.sources.opening import TextPart, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_files import (
     OPEN_QUOTE,
@@ -43,7 +43,7 @@ Lines = dict[int, tuple[str, str]]
 
 def salvage_csv(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
-    span: Span | None = None,
+    span: TextPart | None = None,
 ) -> tuple[pa.Table, Lines]:  # fmt: skip
     """The rows of a CSV file that fit, and the lines that do not."""
     text = open_text(path, form, span)
@@ -90,7 +90,7 @@ def salvage_csv(
 
 def salvage_json(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
-    span: Span | None = None,
+    span: TextPart | None = None,
 ) -> tuple[pa.Table, Lines]:  # fmt: skip
     """The rows of JSON lines that fit, and the lines that do not."""
     with open_stream(in_lines(open_text(path, form, span))) as file:

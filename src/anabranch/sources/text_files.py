@@ -17,7 +17,7 @@ import pyarrow.json
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.opening import Span, Text, blocks, open_source, open_stream, open_text
+from anabranch.sources.opening import TextPart, Text, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_values import from_text, type_in_text
 
@@ -28,7 +28,7 @@ OPEN_QUOTE = "a quote is open where the file ends, so it was cut off within a va
 
 def read_csv(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
-    span: Span | None = None,
+    span: TextPart | None = None,
 ) -> pa.Table:  # fmt: skip
     text = open_text(path, form, span)
     if not _has_content(text):
@@ -142,7 +142,7 @@ def csv_header(text: Text, form: FileForm = USUAL, schema: Iterable[str] = ()) -
 
 def read_json(
     path: str, where: str, schema: pl.Schema, columns: Sequence[str], form: FileForm = USUAL,
-    span: Span | None = None,
+    span: TextPart | None = None,
 ) -> pa.Table:  # fmt: skip
     text = open_text(path, form, span)
     if not _has_content(text):
