@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from anabranch.errors import SourceError, StateError
 from anabranch.sources.base import EpochLimits, Offer, ReadContext
+from anabranch.sources.growing import FOLLOW, Tails
 from anabranch.sources.listing import ListedFile
 from anabranch.sources.paths import missing
 from anabranch.sources.pieces import FilePiece
@@ -32,6 +33,10 @@ class FileReader:
         self._source = source
         self._offset: dict[str, Any] = context.offset or {}
         self._seen = Seen(source.stream, context.place, self._offset)
+        self._tails = Tails(
+            source.stream, source.path, source.growing, source.format, source.form,
+            self._offset.get("tails", ()), context.available_now,
+        )  # fmt: skip
         self._waiting: dict[str, ListedFile] = {}
         """The files that are not read yet, by each of their names."""
         self._order: list[tuple[int, str]] = []
@@ -85,13 +90,17 @@ class FileReader:
         files, self._absent = self._tree.measure(
             entries, lambda name: name in self._seen.names or name in self._waiting
         )
-        for file in files:
+        self._wait_for(files)
+        self._warn_of_waiting()
+
+    def _wait_for(self, new: Sequence[ListedFile]) -> None:
+        """Takes in new files, and what files that are followed have got."""
+        for file in self._tails.look(self._root, new, self._waiting):
             self._waiting.update(dict.fromkeys(file.names, file))
             self._order.append(self._source.place(file))
             if self._source.lanes:
                 self._lanes[self._source.lane_of(file)] += 1
         self._order.sort()
-        self._warn_of_waiting()
 
     def _drop(self, names: set[str]) -> None:
         """No longer waits for the files of these first names."""
@@ -142,12 +151,13 @@ class FileReader:
         )
         if not taken:
             return None
-        names = [name for file in taken for name in file.names]
+        names = self._first_read(taken)
         step = self._seen.advance(names, len(taken), ordinal)
         self._taking = taken, step
         last = taken[-1]
         offset = {
             "root": self._root, "last": [last.name, last.size, last.modified], **step.offset(),
+            "tails": self._tails.after(taken),
         }  # fmt: skip
         return Offer(
             pieces, offset, ordinal + len(taken), len(self._order) - len(taken),
@@ -163,8 +173,10 @@ class FileReader:
         taken: list[ListedFile] = []
         size = rows = 0
         for name in names:
-            # It may have waited for hours; what counts is the file that is cut into pieces
-            file = self._waiting[name].renewed()
+            file = self._waiting[name]
+            if self._source.growing != FOLLOW:
+                # It may have waited for hours; what counts is the file that is cut into pieces
+                file = file.renewed()
             cut, count = self._source.cut(file, ordinal + len(taken), limits.pieces)
             if taken and (size + file.size > limits.bytes or rows + count > limits.rows):
                 break
@@ -172,6 +184,11 @@ class FileReader:
             taken.append(file)
             size, rows = size + file.size, rows + count
         return taken, tuple(pieces)
+
+    @staticmethod
+    def _first_read(taken: Sequence[ListedFile]) -> list[str]:
+        """The names of those files of which nothing was read before."""
+        return [name for file in taken if not file.taken for name in file.names]
 
     def look_ahead(self, limits: EpochLimits, ordinal: int, taken: Offer | None) -> Offer | None:
         first = len(self._taking[0]) if taken is not None else 0
@@ -190,10 +207,12 @@ class FileReader:
 
     def committed(self, offset: Any) -> None:
         taken, step = self._taking
-        names = [name for file in taken for name in file.names]
+        self._seen.commit(step, self._first_read(taken))
+        self._tails.commit(offset["tails"])
         self._offset, self._taking = offset, ([], step)
-        self._seen.commit(step, names)
         self._drop({file.name for file in taken})
+        if self._frozen and self._source.growing == FOLLOW:
+            self._wait_for([])  # of a long file that is followed only a part was taken
         if self._source.cleaning is not None:
             for file in taken:
                 # Another one in its place is not the one that was read

@@ -20,9 +20,10 @@ from anabranch.sources.cutting import cut_text
 from anabranch.sources.file_reader import FileReader
 from anabranch.sources.form import USUAL, FileForm, check_form
 from anabranch.sources.formats import EXTENSIONS, FORMATS, infer_schema
+from anabranch.sources.growing import FOLLOW, STOP
 from anabranch.sources.listing import ListedFile
 from anabranch.sources.near import as_file, footer_of
-from anabranch.sources.opening import PACKED_ENDINGS, TextPart
+from anabranch.sources.opening import PACKED_ENDINGS
 from anabranch.sources.paths import hidden_part, is_pattern, shown
 from anabranch.sources.pieces import FilePiece
 from anabranch.sources.salvage import FAULTS
@@ -53,6 +54,8 @@ class FileSource:
     form: FileForm = USUAL
     cleaning: Cleaning | None = None
     """What becomes of files that were read; None: they stay."""
+    growing: str = STOP
+    """What becomes of files that have changed since they were read."""
 
     def sample(self, rows: int, limits: EpochLimits) -> StreamSample | None:
         """Rows of the oldest file; of the oldest of each lane, if the stream comes partitioned."""
@@ -115,8 +118,7 @@ class FileSource:
             return [whole], 0
         try:
             if self.format in ("csv", "json") and not is_object(file.path):
-                spans = cut_text(file.path, self.format, self.form, file.size, pieces)
-                return [_part(whole, span) for span in spans] or [whole], 0
+                return self._cut_text(whole, file, pieces), 0
             if self.format != "parquet":
                 return [whole], 0
             metadata = footer_of(file)
@@ -137,6 +139,19 @@ class FileSource:
             for start, end in itertools.pairwise(cuts)
         ], sum(rows)
 
+    def _cut_text(self, whole: FilePiece, file: ListedFile, pieces: int) -> list[FilePiece]:
+        parts = cut_text(file.path, self.format, self.form, file.taken, file.size, pieces)
+        if len(parts) < 2 and self.growing != FOLLOW:
+            return [whole]
+        # No line is shorter than a byte, so bytes will do to number them
+        return [
+            replace(
+                whole, span=part, size=part.end - part.begin, first_row=part.begin - file.taken,
+                partial=len(parts) > 1, version=whole.version if self.growing != FOLLOW else None,
+            )
+            for part in parts
+        ]  # fmt: skip
+
     def _whole(self, file: ListedFile, ordinal: int) -> FilePiece:
         """A file as one piece."""
         return FilePiece(
@@ -145,12 +160,6 @@ class FileSource:
             version=file.version if file.regular else None, form=self.form,
             total=file.size if is_object(file.path) else 0, etag=file.etag,
         )  # fmt: skip
-
-
-def _part(whole: FilePiece, span: TextPart) -> FilePiece:
-    """Some lines of a text file. No line is shorter than a byte, so bytes will do to number them."""
-    size = span.end - span.begin
-    return replace(whole, size=size, span=span, first_row=span.begin, partial=True)
 
 
 def file_source(

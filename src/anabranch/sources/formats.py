@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import stat
 from collections.abc import Callable, Sequence
 
 import polars as pl
@@ -23,8 +22,8 @@ from anabranch.errors import SourceError
 from anabranch.sources.base import Bad, Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.listing import Version, version_of
-from anabranch.sources.opening import TextPart, Text, open_bytes, open_source, open_text
+from anabranch.sources.listing import Version, regular_version
+from anabranch.sources.opening import Text, TextPart, open_bytes, open_source, open_text
 from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
@@ -57,7 +56,7 @@ def read_file(
     """
     where = f"Stream '{stream}', file '{shown(path)}'"
     try:
-        before = _version(path, where)
+        before = regular_version(path, where)
         if version in (None, before):
             # From here on columns are called as the file calls them
             there = pl.Schema({form.in_files(name): kind for name, kind in schema.items()})
@@ -66,7 +65,8 @@ def read_file(
             reading = _read(*what, row_groups, salvage, form, span)
             if reading.rows is not None and form.rename:
                 reading.rows = reading.rows.rename(dict(zip(wanted, columns, strict=True)))
-            if not os.path.exists(path) or _version(path, where) == before:
+            followed = span is not None and version is None
+            if followed or not os.path.exists(path) or regular_version(path, where) == before:
                 return reading
         fault = (
             f"{where}: was changed while it was read. Files must be complete when they appear: write "
@@ -108,20 +108,10 @@ def _words(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _version(path: str, where: str) -> Version:
-    """The version of a file; raises SourceError for what would never end, or is no file."""
-    entry = os.stat(path)
-    if not stat.S_ISREG(entry.st_mode):
-        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
-        kind = kinds.get(stat.S_IFMT(entry.st_mode), "a device")
-        raise SourceError(f"{where}: expected a file, but it is {kind}")
-    return version_of(entry)
-
-
 def infer_schema(path: str, format: str, form: FileForm = USUAL) -> pl.Schema:
     """The schema of a file, for streams that were registered without one."""
     try:
-        _version(path, f"The schema of '{shown(path)}' cannot be read")
+        regular_version(path, f"The schema of '{shown(path)}' cannot be read")
         types = polars_schema(_arrow_schema(path, format, form))
         return pl.Schema({form.here(name): kind for name, kind in types.items()})
     except (pa.ArrowException, OSError, ValueError) as error:

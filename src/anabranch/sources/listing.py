@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from anabranch.errors import SourceError
 from anabranch.sources.tree import FileEntry
 from anabranch.state.uris import is_object
 
@@ -33,6 +34,18 @@ class ListedFile:
     """When anything of it has changed, its name too: unlike the time of its contents, nobody can set it."""
     etag: str | None = None
     """What an object store tells this object from another one of its name by."""
+    inode: int = 0
+    """What tells it from another file that is put in its place."""
+    taken: int = 0
+    """Of a file that is followed, the bytes that were read before."""
+
+    @classmethod
+    def at(cls, path: str, names: tuple[str, ...]) -> ListedFile | None:
+        """The file as it is now; None if it cannot be looked at."""
+        try:
+            return _listed(path, names, os.stat(path))
+        except OSError:
+            return None
 
     @property
     def name(self) -> str:
@@ -46,11 +59,7 @@ class ListedFile:
         """The file as it is now; as it was, if it cannot be looked at: whoever reads it says why."""
         if is_object(self.path):
             return self  # whoever fetches it asks for this version
-        try:
-            entry = os.stat(self.path)
-        except OSError:
-            return self
-        return _listed(self.path, self.names, entry)
+        return ListedFile.at(self.path, self.names) or self
 
 
 def measure(
@@ -81,9 +90,20 @@ def measure(
 
 def _listed(path: str, names: tuple[str, ...], entry: os.stat_result) -> ListedFile:
     size, modified, changed = version_of(entry)
-    return ListedFile(path, names, modified, size, stat.S_ISREG(entry.st_mode), changed)
+    regular = stat.S_ISREG(entry.st_mode)
+    return ListedFile(path, names, modified, size, regular, changed, inode=entry.st_ino)
 
 
 def version_of(entry: os.stat_result) -> Version:
     """What differs as soon as a file is written to or another one is put in its place."""
     return entry.st_size, entry.st_mtime_ns, entry.st_ctime_ns
+
+
+def regular_version(path: str, where: str) -> Version:
+    """The version of a file; raises SourceError for what would never end, or is no file."""
+    entry = os.stat(path)
+    if not stat.S_ISREG(entry.st_mode):
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFDIR: "a folder"}
+        kind = kinds.get(stat.S_IFMT(entry.st_mode), "a device")
+        raise SourceError(f"{where}: expected a file, but it is {kind}")
+    return version_of(entry)

@@ -21,6 +21,7 @@ from anabranch.sources.files import file_source
 from anabranch.sources.form import read_form, read_types
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
+from anabranch.sources.growing import STOP, read_rule
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ def make_files(
 ) -> Source:  # fmt: skip
     """A stream of files; options say how they are written, and what becomes of those that were read."""
     form = {
-        name: value for name, value in options.items() if name not in ("clean_source", "archive")
+        name: value
+        for name, value in options.items()
+        if name not in ("clean_source", "archive", "growing")
     }
     types = read_schema(stream, read_types(stream, form.get("types", {})))
     files = file_source(
@@ -147,4 +150,7 @@ def make_files(
     )
     asked = options.get("clean_source", "off")
     cleaning = read_cleaning(stream, files.path, asked, options.get("archive"))
-    return replace(files, cleaning=cleaning)
+    growing = read_rule(
+        stream, options.get("growing", STOP), files.format, files.path, cleaning is not None
+    )
+    return replace(files, cleaning=cleaning, growing=growing)

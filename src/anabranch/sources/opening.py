@@ -71,6 +71,8 @@ def open_text(path: str, form: FileForm, span: TextPart | None = None) -> Text:
     with open_bytes(path) as file:
         if span is not None:
             stretch = file.read_at(span.end - span.begin, span.begin)
+            if len(stretch) < span.end - span.begin:
+                raise ValueError("it is shorter than it was; was it cut off?")
             return pa.py_buffer(file.read_at(span.head, 0) + stretch)
         start = file.read(8)
         packed = next((name for mark, name in PACKED.items() if start.startswith(mark)), None)

@@ -17,7 +17,7 @@ import pyarrow.json
 from anabranch.errors import SourceError, suggest
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
-from anabranch.sources.opening import TextPart, Text, blocks, open_source, open_stream, open_text
+from anabranch.sources.opening import Text, TextPart, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
 from anabranch.sources.text_values import from_text, type_in_text
 

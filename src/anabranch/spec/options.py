@@ -33,6 +33,7 @@ FILES: Kinds = {
     "lanes": (bool,),
     "clean_source": (str,),
     "archive": (str,),
+    "growing": (str,),
     "delimiter": (str,), "quote": (str, type(None)), "escape": (str,), "header": (bool,),
     "nulls": (str, list), "comment": (str,), "decimal": (str,), "time_format": (str, list),
     "encoding": (str,), "types": (str, dict), "rename": (dict,), "missing": (str,),
@@ -58,7 +59,7 @@ ORIGINS: Mapping[str, Kinds] = {
     "path": FILES,
 }  # fmt: skip
 """Where a stream may come from, and the options that go with it."""
-OF_STREAMS = ("file_order", "lanes", "clean_source", "archive")
+OF_STREAMS = ("file_order", "lanes", "clean_source", "archive", "growing")
 TABLE: Kinds = {
     "delta": (str,),
     **{key: kind for key, kind in FILES.items() if key not in OF_STREAMS},
