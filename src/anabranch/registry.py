@@ -115,7 +115,8 @@ class Registry:
         are taken by the time of their last change, or with `file_order="name"` by their names;
         `clean_source="delete"`, or `"archive"` to the folder `archive`, takes them away then. Files that
         change later stop the run, or with `growing="follow"` are read as they grow. `on_bad` is "stop"
-        or "dead-letter", `on_late` is "count" or "dead-letter"; `late` says what late rows are left out of, "everything" or "closed-windows" (else the setting does). Rows more than `max_ahead` ahead of
+        or "dead-letter", `on_late` is "count" or "dead-letter"; `late` says what late rows are left out
+        of, "everything" or "closed-windows" (else the setting does). Rows more than `max_ahead` ahead of
         the clock are bad; integers need `time_unit` ("s", "ms", "us", "ns" since 1970) for that.
         `partitioned_by` says that rows come partitioned already: those that agree on these expressions are
         always in the same folder right under `path`, or partition of the topic. With `lanes`, as with
