@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from anabranch.testing.fuzz.values import POLARS, moments, values
 
 GROUP = 10
 """Neighbouring cases have one world and are run together: a run costs more than a query."""
+
+HELD_BACK = 9
+"""Bytes by which a file that grows ends before its last line does, until the last run."""
 
 _SCHEMA_NAMES = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
@@ -53,6 +56,8 @@ class DrawnStream:
     stamps: bool
     there: tuple[int, ...]
     """How many of the files are there when each run starts; all of them for the last."""
+    grows: bool = False
+    """Whether all that would be in the files comes to one, which is followed."""
 
     @property
     def rows(self) -> pl.DataFrame:
@@ -70,15 +75,33 @@ class DrawnStream:
             options["lateness"] = f"{self.lateness} seconds" if self.stamps else self.lateness
         if None not in declared.values():
             options["schema"] = declared
+        if self.grows:
+            options["growing"] = "follow"
         return options
 
     def write(self, folder: Path, run: int) -> None:
         """Writes the files that come before a run, each newer than the ones before."""
         (folder / self.name).mkdir(exist_ok=True)
+        if self.grows:
+            self._grow(folder / self.name / f"log.{self.format}", run)
+            return
         for number in range(self.there[run - 1] if run else 0, self.there[run]):
             path = folder / self.name / f"{number:03}.{self.format}"
             _write(self.files[number], path, self.format)
             os.utime(path, (1_000_000 + number, 1_000_000 + number))
+
+    def _grow(self, path: Path, run: int) -> None:
+        """Adds to the one file what comes before a run; but for the last, a part of it in the next."""
+        texts = [_text(file, self.format) for file in self.files]
+        if self.format == "csv":
+            # The names of the columns stand there once
+            texts[1:] = [text.partition(b"\n")[2] for text in texts[1:]]
+        text = b"".join(texts[: self.there[run]])
+        last = run == len(self.there) - 1
+        with open(path, "ab") as file:
+            file.write(
+                text[file.tell() : None if last else max(file.tell(), len(text) - HELD_BACK)]
+            )
 
 
 @dataclass(frozen=True)
@@ -101,8 +124,8 @@ class World:
         lines.append(f"results to {self.sink}")
         for stream in self.inputs:
             lines.append(
-                f"stream {stream.name} ({stream.format}, lateness {stream.lateness}, "
-                f"files there for each run: {stream.there}), rows of each file:"
+                f"stream {stream.name} ({stream.format}{', one file' * stream.grows}, lateness "
+                f"{stream.lateness}, files there for each run: {stream.there}), rows of each file:"
             )
             lines += [str(file.to_dict(as_series=False)) for file in stream.files]
         return "\n".join(lines)
@@ -128,7 +151,11 @@ def draw_world(number: int) -> World:
     sink = draw.pick(("memory",) * 6 + ("parquet", "arrow"))
     # After all else, so that seeds go on giving the streams that they gave
     shaped = tuple((sites, {**settings, **_shapes(draw)}) for sites, settings in runs)
-    return World(inputs, shaped, sink)
+    followed = tuple(
+        replace(stream, grows=stream.format in ("csv", "json") and draw.chance(0.4))
+        for stream in inputs
+    )
+    return World(followed, shaped, sink)
 
 
 def _shapes(draw: Draw) -> dict[str, Any]:
@@ -196,9 +223,16 @@ def _write(frame: pl.DataFrame, path: Path, form: str) -> None:
             frame.write_parquet(path)
         case "arrow":
             frame.write_ipc(path, compat_level=pl.CompatLevel.oldest())
-        case "json":
-            frame.write_ndjson(path)
-        case "csv":
-            # Quotes tell an empty text from NULL
-            options = pa.csv.WriteOptions(quoting_style="all_valid")
-            pa.csv.write_csv(frame.to_arrow(compat_level=pl.CompatLevel.oldest()), path, options)
+        case _:
+            path.write_bytes(_text(frame, form))
+
+
+def _text(frame: pl.DataFrame, form: str) -> bytes:
+    if form == "json":
+        return frame.write_ndjson().encode()
+    # Quotes tell an empty text from NULL
+    options = pa.csv.WriteOptions(quoting_style="all_valid")
+    target = pa.BufferOutputStream()
+    pa.csv.write_csv(frame.to_arrow(compat_level=pl.CompatLevel.oldest()), target, options)
+    text: bytes = target.getvalue().to_pybytes()
+    return text
