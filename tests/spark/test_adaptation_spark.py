@@ -57,7 +57,9 @@ def test_seeds(seed: int, spark: SparkSession) -> None:
 @cache
 def short_of_memory() -> tuple[int, ...]:
     """The first seeds whose sites have hardly any memory."""
-    short = (s for s in itertools.count() if memory_of(draw_seed(s, (2, 3), staged=False)[1]) <= 3_000)
+    short = (
+        s for s in itertools.count() if memory_of(draw_seed(s, (2, 3), staged=False)[1]) <= 3_000
+    )
     return tuple(islice(short, 20))
 
 
