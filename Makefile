@@ -11,6 +11,9 @@ STAMP := $(VENV)/.installed
 # Spark listens on loopback only, unless whoever calls says otherwise.
 export SPARK_LOCAL_IP ?= 127.0.0.1
 
+# Where nothing may be kept compiled, each of the hundreds of processes that tests start compiles everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Before a command that starts Spark: finds (or installs) Java and hands its home to Spark.
 WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 

@@ -31,6 +31,8 @@ HERE = Path(__file__).parent
 SITES = (3, 2, 5, 1)
 LONGEST = 240
 """Seconds one run may take, also on a machine that has much else to do."""
+LOOK_SECONDS = 0.02
+"""How often somebody looks at the result folders: each look takes time of the cores that the run has."""
 # As `conftest.py` has it for drivers
 SHORT_LIVED = {"spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"]}
 Meddler = Callable[[subprocess.Popen[str], dict[str, Any]], None]
@@ -269,7 +271,7 @@ class Crashing:
         over = threading.Event()
 
         def watch() -> None:
-            while not over.wait(0.004):
+            while not over.wait(LOOK_SECONDS):
                 self.look(since=time.time() - 1)
 
         watcher = threading.Thread(target=watch)

@@ -185,7 +185,7 @@ def test_every_aggregate_in_every_window(window: str, sites: int) -> None:
     """And: compaction, sub-aggregation, moves and late rows do happen."""
     (rows,) = streams(["rows"], NUMBERS)
     query = rows.group_by(WINDOWS[window], "i", "t").agg(*EVERY_AGGREGATE)
-    case = Case({"rows": busy_stream(epochs=16)}, {"rows": 70}, {"all": query})
+    case = Case({"rows": busy_stream(rows=600, epochs=8)}, {"rows": 70}, {"all": query})
     values = {"compaction_fan": 2, "compaction_floor_rows": 1, "partitions_per_site": 4,
               "combine_reduction": 0.1}  # fmt: skip
     outcome = check(case, Trial((Leg(sites),), values, moves=sites))

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,19 @@ def test_seeds(seed: int, spark: SparkSession) -> None:
     assert report.failure is None, report.failure
 
 
-SHORT_OF_MEMORY = tuple(
-    islice(
-        (s for s in itertools.count() if memory_of(draw_seed(s, (2, 3), staged=False)[1]) <= 3_000),
-        20,
+@cache
+def short_of_memory() -> tuple[int, ...]:
+    """The first seeds whose sites have hardly any memory."""
+    short = (
+        s for s in itertools.count() if memory_of(draw_seed(s, (2, 3), staged=False)[1]) <= 3_000
     )
-)
+    return tuple(islice(short, 20))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", SHORT_OF_MEMORY)
-def test_seeds_with_little_memory(seed: int, spark: SparkSession) -> None:
-    report = run_seed(seed, maker(spark), sites=(2, 3))
+@pytest.mark.parametrize("number", range(20))
+def test_seeds_with_little_memory(number: int, spark: SparkSession) -> None:
+    report = run_seed(short_of_memory()[number], maker(spark), sites=(2, 3))
     assert report.failure is None, report.failure
 
 

@@ -26,10 +26,11 @@ from anabranch.testing.cases import (
 from anabranch.testing.chooser import Chooser
 from anabranch.testing.joins import draw_join_case
 from anabranch.testing.trial import Leg, Outcome, SessionMaker, Trial, check, draw_trial
+from helpers import in_soak
 
 pytestmark = pytest.mark.spark
 
-SEEDS = range(20)
+SEEDS = [*range(7), *in_soak(range(7, 20))]
 
 
 @pytest.fixture

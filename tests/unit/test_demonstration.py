@@ -59,16 +59,16 @@ def test_files_have_the_rows_that_are_told(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Demo, RunCourse, RunCourse]:
     """Both runs in this process, where nothing sleeps: memory and joins are decided on all the same."""
-    demo = Demo(ROWS, tmp_path_factory.mktemp("demo"))
+    demo = Demo(ROWS // 2, tmp_path_factory.mktemp("demo"), sites=2)
     demo.write_input()
     courses = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Demo, "burdens", lambda self, epoch: {})
         for adaptive in (True, False):
             settings = demo.settings(adaptive) | (
-                {"site_memory_bytes": 400_000} if adaptive else {}
+                {"site_memory_bytes": 300_000} if adaptive else {}
             )
-            run = demo.start(Session.in_process(4, settings), adaptive)
+            run = demo.start(Session.in_process(demo.sites, settings), adaptive)
             run.await_termination()
             course = RunCourse(ended=True)
             for progress in run.recent_progress:
@@ -111,7 +111,7 @@ def test_the_picture_fits_the_terminal(runs: tuple[Demo, RunCourse, RunCourse], 
     demo, adapting, fixed = runs
     console = Console(width=width, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(picture(demo, adapting, fixed, 20.0, "", height=40))
-    for part in ending(demo, adapting, fixed):
+    for part in ending(adapting, fixed):
         console.print(part)
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= width
@@ -134,4 +134,4 @@ def test_nothing_is_said_of_runs_that_have_not_begun() -> None:
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(picture(Demo(ROWS, Path("x")), RunCourse(), RunCourse(), 1.0, "", height=24))
     assert "starts its workers" in console.export_text()
-    assert list(ending(Demo(ROWS, Path("x")), RunCourse(), RunCourse()))
+    assert list(ending(RunCourse(), RunCourse()))

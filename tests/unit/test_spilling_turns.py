@@ -148,7 +148,7 @@ def test_windows_above_a_join_close_while_its_state_is_aside() -> None:
         "SELECT tb, g, COUNT(*) AS n FROM (SELECT b.t AS t, x % 3 AS g FROM a JOIN b ON a.k = b.k AND "
         "b.t >= a.t) GROUP BY t/20 AS tb, g"
     )
-    long = 60
+    long = 30
     inputs = {"a": frames("x", long), "b": frames("y", long)}
     early: list[int] = []
     look = {("begin", long - 1): lambda run: early.append(run.results("q").height)}

@@ -144,7 +144,7 @@ def _show_end(
     rows = several(totals.rows, "row")
     console.print(f"\n{rows} in {totals.seconds:.1f} s, {written}", highlight=False)
     console.print()
-    for part in ending(demo, adapted, fixed):
+    for part in ending(adapted, fixed):
         console.print(part)
     _show_check(same, console)
     if adapted.results:

@@ -100,7 +100,7 @@ def told(one: Did) -> Text:
     return text.append(f"  {one.cause}", "dim")
 
 
-def ending(demo: Demo, adapted: RunCourse, fixed: RunCourse) -> Iterator[Text | Table]:
+def ending(adapted: RunCourse, fixed: RunCourse) -> Iterator[Text | Table]:
     """What came of it, by phases, computed from both runs."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
     table.add_column("phase")

@@ -1,26 +1,23 @@
-"""What leaves a task: frames for the sites of the next level, and rows for sinks."""
+"""What leaves a task for the sites of the next level: frames, by the site that each goes to."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
+from anabranch.engine.computing import computing
 from anabranch.engine.counting import count
 from anabranch.engine.orders import Orders
-from anabranch.engine.report import Counts, SiteReport, SplitReport
+from anabranch.engine.report import Counts
 from anabranch.engine.sharing import SHARED, exchange_of, readers_of, share, slots_in
 from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError
 from anabranch.language.expression import Named
-from anabranch.language.updates import GONE
 from anabranch.operators.base import Operator, Spread
-from anabranch.operators.changes import MARK, settled
+from anabranch.operators.changes import settled
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
@@ -34,9 +31,6 @@ from anabranch.state.manifest import HeldRef
 from anabranch.state.scattering import scatter
 from anabranch.state.segment import LOCATOR
 
-_TOO_NARROW = re.compile(
-    r"conversion from `decimal\[\d+,\d+\]` to `decimal\[(\d+),(\d+)\]` failed .*?: \[([^\],]*)"
-)
 FEW_SITES = 6
 """Up to so many sites it is faster to look for the rows of each than to sort rows by site."""
 
@@ -202,7 +196,7 @@ class Outbox:
 
     def _fewer(self, subquery: Subquery, frame: Frame) -> Frame:
         operator: Operator = subquery.operator
-        with explained(f"Sub-aggregates for '{subquery.name}'"):
+        with computing(f"Sub-aggregates for '{subquery.name}'"):
             return narrow(operator.combine(frame))
 
     def take_local(self, inlet: Inlet) -> list[Frame]:
@@ -258,41 +252,3 @@ def split_by_site(
     for site, mine in enumerate(order):
         if len(mine):
             yield site, rows[pl.Series(mine.astype(np.uint32))]
-
-
-@contextlib.contextmanager
-def explained(what: str) -> Iterator[None]:
-    """Turns errors of the libraries into ours, which travel to the driver as data."""
-    try:
-        yield
-    except (pl.exceptions.PolarsError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        narrow = _TOO_NARROW.search(reason)
-        if narrow:
-            digits, scale, value = narrow.groups()
-            raise RunError(
-                f"{what}: {value} has more digits than DECIMAL({digits}, {scale}), the type that it is "
-                "computed in, as in DuckDB, or cast to. CAST what it is computed from to "
-                f"DECIMAL(38, {scale}); TRY_CAST gives NULL for what does not fit."
-            ) from error
-        hint = ""
-        if "conversion from" in reason:
-            hint = " TRY_CAST(x AS type), in Python x.try_cast(type), gives NULL for what does not fit."
-        raise RunError(f"{what} could not be computed: {reason}{hint}") from error
-
-
-def write_results(
-    orders: Orders, origin: str, rows: pl.DataFrame, part: str, report: SplitReport | SiteReport
-) -> None:
-    """Writes the rows that leave to sinks from here."""
-    for number, (output, path) in enumerate(orders.plan.leaving(origin)):
-        leaving = settled(apply(path.steps, rows))
-        if output.marked:
-            leaving = leaving.rename({MARK: GONE})
-        leaving = leaving.select(output.schema.names())
-        query = output.query
-        report.result_rows[query] = report.result_rows.get(query, 0) + leaving.height
-        if leaving.height and query in orders.results:
-            # A query may have rows from several origins in one task: each is a part of its own
-            written = orders.results[query].write_all(leaving, f"{part}-{origin}-{number}")
-            report.result_parts.setdefault(query, []).extend(written)

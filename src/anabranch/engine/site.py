@@ -15,11 +15,12 @@ import msgspec
 import polars as pl
 
 from anabranch.adapt.protocols.replanning import NO_TURN
+from anabranch.engine.computing import computing
 from anabranch.engine.counting import Made, added
 from anabranch.engine.laps import Laps
 from anabranch.engine.machine import free_memory
 from anabranch.engine.orders import Orders
-from anabranch.engine.outbox import Outbox, explained, write_results
+from anabranch.engine.outbox import Outbox
 from anabranch.engine.remembering import parts_of, plain_again, put_aside, remember
 from anabranch.engine.replanning import count_sample
 from anabranch.engine.report import (
@@ -30,6 +31,7 @@ from anabranch.engine.report import (
     SubqueryReport,
     Word,
 )
+from anabranch.engine.results import write_results
 from anabranch.engine.sharing import Copies
 from anabranch.engine.watermarks import advance_watermarks, reach_of_inputs
 from anabranch.errors import AnabranchError
@@ -88,13 +90,13 @@ def run_site(
                 done = report.subqueries[subquery.name] = SubqueryReport()
                 done.inputs = [(0, sizes.get(inlet, 0)) for inlet in inlets]
                 done.bytes_received = sum(size for _, size in done.inputs)
-                with explained(f"Subquery '{subquery.name}'"):
+                with computing(f"Subquery '{subquery.name}'"):
                     done.bytes_received += copies.take(subquery, received)
                 done.rows_received = sum(f.rows.height for part in received for f in part)
                 for part, inlet in zip(received, inlets, strict=True):
                     part += outbox.take_local(inlet)
                 laps.ended("take")
-                with explained(f"Subquery '{subquery.name}'"):
+                with computing(f"Subquery '{subquery.name}'"):
                     _advance(orders, subquery, site, received, reach, report, outbox, made, laps)
             outbox.combine()
             report.combined, report.condensed = outbox.combined, outbox.condensed

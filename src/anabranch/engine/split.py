@@ -8,12 +8,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from anabranch.engine.computing import computing
 from anabranch.engine.lanes import LANE_VALUES
 from anabranch.engine.laps import Laps
 from anabranch.engine.latecomers import route_late
 from anabranch.engine.orders import Orders
-from anabranch.engine.outbox import Outbox, explained, write_results
+from anabranch.engine.outbox import Outbox
 from anabranch.engine.report import Fault, SplitReport, StreamReport, Word
+from anabranch.engine.results import write_results
 from anabranch.engine.watermarks import earliest_on_time
 from anabranch.errors import AnabranchError, SourceError
 from anabranch.language.expression import Named
@@ -88,7 +90,7 @@ def _read(orders: Orders, task: int, report: SplitReport, outbox: Outbox, laps: 
         if lane is not None:
             found = report.lane_values.setdefault(stream, {})
             found[lane] = lane_values(orders.plan.streams[stream], rows)
-        with explained(f"The rows of stream '{stream}'"):
+        with computing(f"The rows of stream '{stream}'"):
             outbox.route(stream, rows, lane)
             laps.ended("route")
             write_results(orders, stream, rows, part, report)
@@ -101,7 +103,7 @@ def _read_late(
 ) -> None:  # fmt: skip
     """Takes rows behind the watermark to those that still have a place for them; counts the others."""
     part = f"late-{task:04d}" if lane is None else f"late-{task:04d}-{lane}"
-    with explained(f"The late rows of stream '{stream}'"):
+    with computing(f"The late rows of stream '{stream}'"):
         left_out = route_late(outbox, stream, rows, lane)
         write_results(orders, stream, rows, part, report)
     _leave_out(orders, stream, rows.filter(left_out), part, report.streams[stream])
@@ -122,7 +124,7 @@ def lane_values(plan: StreamPlan, rows: pl.DataFrame) -> list[int]:
     Lanes that share values share the least of them, so these few are enough to notice.
     """
     named = [Named(f"term{n}", term) for n, term in enumerate(plan.lane_terms)]
-    with explained(f"What stream '{plan.name}' comes partitioned by"):
+    with computing(f"What stream '{plan.name}' comes partitioned by"):
         hashes = hash_columns(compute(rows, named).get_columns(), rows.height)
     small = hashes[hashes < np.uint64(1 << 58)]  # sorting all of them would take long
     if len(small) < LANE_VALUES:

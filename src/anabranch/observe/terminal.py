@@ -187,10 +187,10 @@ def _balance(totals: Totals) -> list[Text]:
     text.append(
         f"the busiest site has {max(known):.2f} times the mean, {several(totals.moved, 'move')}"
     )
-    return [text, *(Text(f"  epoch {d['epoch']}: {explained(d)}", "dim") for d in totals.decisions)]
+    return [text, *(Text(f"  epoch {d['epoch']}: {worded(d)}", "dim") for d in totals.decisions)]
 
 
-def explained(decision: dict[str, Any]) -> str:
+def worded(decision: dict[str, Any]) -> str:
     """A decision with its cause, in one line."""
     return f"{decision['action']} ({decision['cause']})"
 

@@ -78,16 +78,6 @@ class JsonView(LineView):
         print(json.dumps(progress), file=self._output, flush=True)
 
 
-class SilentView(JsonView):
-    """Nothing until the end."""
-
-    def __init__(self) -> None:
-        super().__init__(sys.stderr)
-
-    def epoch(self, progress: dict[str, Any], totals: Totals) -> None:
-        pass
-
-
 def epoch_line(progress: dict[str, Any], totals: Totals) -> str:
     """An epoch in one line: counts are those of the epoch, watermarks and state as they are after it."""
     state = progress["stateOperators"]

@@ -86,17 +86,13 @@ def _order(chooser: Chooser, source: Query) -> list[Sort]:
 def _best(chooser: Chooser, source: Query, keys: Sequence[str], clock: Clock) -> Query:
     """The best rows of a window; sometimes of what was grouped before."""
     if chooser.flag(0.3):
-        grouped = source.group_by(*_grouping(source, keys)).agg(count().alias("times"))
+        grouped = source.group_by("time", *keys).agg(count().alias("times"))
         assert grouped.node.ordered
         over = grouped.over(window=_one(grouped), by=[desc("times"), *map(Sort, map(col, keys))])
     else:
         over = source.over(*keys, window=_length(chooser, clock), by=_order(chooser, source))
     number = chooser.choice([row_number(), rank(), dense_rank()])
     return over.add(number.alias("place")).where(col("place") <= chooser.integer(1, 4))
-
-
-def _grouping(source: Query, keys: Sequence[str]) -> list[str]:
-    return ["time", *keys]
 
 
 def _one(query: Query) -> int | str:

@@ -34,7 +34,6 @@ _CITIES = (
     "Kent",
 )
 _STATES = ("AZ", "CA", "ID", "OR", "WA", "WY")
-_PAGE = "/item.htm?query=1&channel_id="
 _CHANNELS = ("Google", "Facebook", "Baidu", "Apple", "channel-1", "channel-2", "channel-3")
 
 

@@ -104,7 +104,7 @@ def best(tree: exp.Select, query: Query, scope: Scope) -> Query:
         )
     sorts = tuple(
         Sort(
-            _of_list(part.this, tree, scope),
+            _of_list(part.this, scope),
             bool(part.args.get("desc")),
             bool(part.args.get("nulls_first")),
         )
@@ -122,7 +122,7 @@ def best(tree: exp.Select, query: Query, scope: Scope) -> Query:
     return kept.select(*query.node.schema)
 
 
-def _of_list(tree: exp.Expr, select: exp.Select, scope: Scope) -> Expression:
+def _of_list(tree: exp.Expr, scope: Scope) -> Expression:
     """An expression of ORDER BY; a number stands for that column of the SELECT list."""
     if isinstance(tree, exp.Literal) and not tree.is_string:
         number, names = int(tree.this) if str(tree.this).isdigit() else 0, list(scope.schema)

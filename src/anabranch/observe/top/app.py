@@ -16,7 +16,7 @@ from textual.widgets import DataTable, Footer, Static
 from anabranch.errors import AnabranchError
 from anabranch.events.event import AnyEvent
 from anabranch.observe.story import Story
-from anabranch.observe.top.rows import VIEWS, Sheet, explained, headline, shown
+from anabranch.observe.top.rows import VIEWS, Sheet, headline, shown, words_of
 
 LOOK_SECONDS = 1.0
 MOST_ROWS = 1_000
@@ -140,7 +140,7 @@ class Top(App[None]):
     def _tell(self) -> None:
         parts = [self._lost] if self._lost else []
         if self.of is not None:
-            parts.append(f"Of {self.of} (Esc: of all). {explained(self.story, self.of)}".strip())
+            parts.append(f"Of {self.of} (Esc: of all). {words_of(self.story, self.of)}".strip())
         if self._left_out:
             parts.append(f"{self._left_out:,} more are not shown: sort to see others.")
         if not self._whole:

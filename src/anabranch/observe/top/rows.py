@@ -257,7 +257,7 @@ def _ago(seconds: float) -> str:
     return f"{seconds / 60:.0f} min ago" if seconds < 7_200 else f"{seconds / 3_600:.0f} h ago"
 
 
-def explained(story: Story, key: str) -> str:
+def words_of(story: Story, key: str) -> str:
     """What there is to say of one thing: a subquery in the words of the plan, a site's executor."""
     kind, _, name = key.partition(" ")
     if kind == "subquery" and story.started is not None:

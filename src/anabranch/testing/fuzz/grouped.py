@@ -42,9 +42,7 @@ def grouped(maker: CaseMaker, source: Relation) -> Relation:
     keys = [_key(keyed) for _ in range(count if any(c.exact for c in keyed.columns) else 0)]
     keys = list({key.ours: key for key in keys}.values())
     names = [maker.name("g") for _ in keys]
-    aggregates = [
-        _aggregate(writer, number, source.arrival) for number in range(draw.randint(1, 4))
-    ]
+    aggregates = [_aggregate(writer, source.arrival) for _ in range(draw.randint(1, 4))]
     aliases = [maker.name("a") for _ in aggregates]
     where = condition(writer, 2) if draw.chance(0.35) else None
 
@@ -130,7 +128,7 @@ def _key(writer: ExpressionWriter) -> Both:
     return next(column for column in writer.columns if column.exact)
 
 
-def _aggregate(writer: ExpressionWriter, number: int, arrival: bool) -> AggregateForm:
+def _aggregate(writer: ExpressionWriter, arrival: bool) -> AggregateForm:
     draw = writer.draw
     filtered = condition(writer, 1) if draw.chance(0.25) else None
     ours_filter = f" FILTER (WHERE {filtered.ours})" if filtered else ""
