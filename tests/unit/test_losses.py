@@ -176,7 +176,7 @@ def test_state_that_would_give_more_is_told(tmp_path: Path, query: str) -> None:
 def test_state_that_waits_in_the_checkpoint_is_told(tmp_path: Path) -> None:
     text = STATE.format(query=OPEN["a window"], out=tmp_path / "out")
     text += f"SET checkpoint = '{tmp_path / 'ckpt'}';"
-    assert "of state) wait in the checkpoint: later" in " ".join(
+    assert "of state) wait in the checkpoint for later" in " ".join(
         run(tmp_path / "spec.sql", text).stdout.split()
     )
     assert "nothing new to read" in run(tmp_path / "spec.sql", text).stdout

@@ -53,8 +53,8 @@ def waiting(totals: Totals) -> str | None:
     if not rows:
         return None
     return (
-        f"Open windows and rows without an answer yet ({several(rows, 'row')} of state) wait in the "
-        "checkpoint: later rows give their results, or --set at_end=close, which ends the streams."
+        f"Open windows and the like ({several(rows, 'row')} of state) wait in the checkpoint for later rows. "
+        "To end the streams and have their results now: --set at_end=close"
     )
 
 

@@ -128,7 +128,7 @@ def run(
     else:
         show_end(console, totals)
         if "checkpoint" in asked.run and not stopped and (still := waiting(totals)):
-            console.print(still, highlight=False)
+            console.print(still, highlight=False, soft_wrap=True)
     for warning in warnings:
         complain(f"Warning: {warning}", "yellow")
     end(stopped, "" if gone else "With the same checkpoint, the next run goes on from here.")
@@ -155,5 +155,5 @@ def _told(run: Run, output: TextIO | None) -> Run:
     if run.evolution and output:
         print(json.dumps({"evolution": run.evolution.described()}), file=output, flush=True)
     elif run.evolution:
-        complain(f"The query set has changed. {'; '.join(run.evolution.lines())}.", "yellow")
+        complain(f"The query set has changed ({'; '.join(run.evolution.lines())}).", "yellow")
     return run
