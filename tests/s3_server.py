@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from anabranch.state.place import place
+from anabranch.state.place import place_at
 from anabranch.testing import object_server
 from anabranch.testing.object_server import KEYS, ServedBucket, free_port
 
@@ -41,4 +41,4 @@ def change_machine(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    place.cache_clear()
+    place_at.cache_clear()

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from anabranch.cli import app
 from anabranch.errors import StateError
 from anabranch.state import object_place
-from anabranch.state.place import place
+from anabranch.state.place import place, place_at
 from helpers import Stage, manifests, missing, orphans
 from s3_server import ServedBucket, change_machine
 
@@ -78,7 +78,7 @@ def test_an_entry_whose_answer_was_lost_is_not_taken_for_a_rivals(
     stage = filled(s3_root)
     with LosingAnswers(s3_bucket.port, lost) as between:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{between.port}")
-        place.cache_clear()
+        place_at.cache_clear()
         stage.finish(checkpoint=s3_bucket.uri(stage.checkpoint))
     assert between.lost >= lost * len(GOOD)
     assert stage.results() == stage.expected(*GOOD)
@@ -170,7 +170,7 @@ def test_what_cannot_be_reached_is_told_in_one_line(
     told = stage.refused(StateError, checkpoint="s3://no-such-bucket/checkpoint")
     assert "is there a bucket 'no-such-bucket'?" in told
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
-    place.cache_clear()
+    place_at.cache_clear()
     told = stage.refused(StateError, checkpoint=s3_bucket.uri(stage.checkpoint))
     assert "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY do not let this user in" in told
     assert "\n" not in told

@@ -12,7 +12,7 @@ import pytest
 from rivalry import one_line
 
 from anabranch.errors import AnabranchError
-from anabranch.state.place import place
+from anabranch.state.place import place_at
 from anabranch.testing import course
 from anabranch.testing.chaos import draw_seed
 from anabranch.testing.trial import check
@@ -29,7 +29,7 @@ def through(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on the server is reached over this wire; whoever waits has had enough after a second."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{wire.port}")
     monkeypatch.setattr("anabranch.state.bucket.PATIENCE", {"timeout": timedelta(seconds=1)})
-    place.cache_clear()
+    place_at.cache_clear()
 
 
 def all_in_the_bucket(stage: Stage, bucket: ServedBucket) -> None:
@@ -101,7 +101,7 @@ def test_a_store_that_goes_away_stops_the_run_and_the_next_start_goes_on(
     assert "secret" not in str(caught.value)
     through_again = s3_bucket.variables["AWS_ENDPOINT_URL"]
     monkeypatch.setenv("AWS_ENDPOINT_URL", through_again)
-    place.cache_clear()
+    place_at.cache_clear()
     all_in_the_bucket(stage, s3_bucket)
     assert stage.results() == stage.expected(*map(sample, range(FILES)))
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from anabranch.cli import app
 from anabranch.demo.check import checked
+from anabranch.demo.command import _show_ways
 from anabranch.demo.course import RunCourse, described, times_as_fast
 from anabranch.demo.input import EPOCHS, MINUTE, rows_in_files, rows_of
 from anabranch.demo.scenario import PHASES, QUERIES, SLOW_SITE, SLOWDOWN, Demo, phase_of
@@ -135,3 +140,12 @@ def test_nothing_is_said_of_runs_that_have_not_begun() -> None:
     console.print(picture(Demo(ROWS, Path("x")), RunCourse(), RunCourse(), 1.0, "", height=24))
     assert "starts its workers" in console.export_text()
     assert list(ending(RunCourse(), RunCourse()))
+
+
+def test_the_ways_to_go_on_exist(tmp_path: Path) -> None:
+    printed = io.StringIO()
+    _show_ways(tmp_path, Console(file=printed))
+    ways = re.findall(r"^  anabranch (.*?) /", printed.getvalue(), flags=re.M)
+    assert len(ways) == 3
+    for way in ways:
+        assert CliRunner().invoke(app, [*way.split(), "--help"]).exit_code == 0, way

@@ -310,3 +310,25 @@ def test_options_of_text_say_nothing_about_parquet(tmp_path: Path) -> None:
     pl.DataFrame({"t": [1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(SourceError, match="delimiter= is for CSV files; these are parquet"):
         rows_of(tmp_path, "t", delimiter=";")
+
+
+@pytest.mark.parametrize("rows", ["1;3,25", "1;3"])
+def test_another_delimiter_is_seen_in_the_names_of_columns(tmp_path: Path, rows: str) -> None:
+    (tmp_path / "a.csv").write_text(f"t;price\n{rows}\n")
+    with pytest.raises(AnabranchError) as told:
+        rows_of(tmp_path, "t")
+    assert str(told.value).endswith("parted by ';': give the stream delimiter=';'.")
+
+
+def test_a_file_that_cannot_be_opened_as_text_is_told_as_before(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"t;price\n\xff\n")
+    with pytest.raises(SourceError, match="Give the stream a schema, or mend the file"):
+        rows_of(tmp_path, "t", encoding="ascii")
+
+
+def test_texts_that_were_meant_as_numbers_or_times_are_told_with_the_option(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("t,price,at\n1,3,01.03.2026 08:00\n2,NA,01.03.2026 08:10\n")
+    with pytest.raises(AnabranchError, match=r"price is String\. CAST it; or, .* nulls='NA'"):
+        rows_of(tmp_path, "t", "SUM(price) AS p, t/60 AS tb FROM s GROUP BY tb --")
+    with pytest.raises(AnabranchError, match=r"types=\{'at': 'timestamp'\} and time_format="):
+        rows_of(tmp_path, "at")

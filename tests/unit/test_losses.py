@@ -173,6 +173,17 @@ def test_state_that_would_give_more_is_told(tmp_path: Path, query: str) -> None:
     assert "was discarded: there is no checkpoint" in told.stderr
 
 
+def test_state_that_waits_in_the_checkpoint_is_told(tmp_path: Path) -> None:
+    text = STATE.format(query=OPEN["a window"], out=tmp_path / "out")
+    text += f"SET checkpoint = '{tmp_path / 'ckpt'}';"
+    assert "of state) wait in the checkpoint for later" in " ".join(
+        run(tmp_path / "spec.sql", text).stdout.split()
+    )
+    assert "nothing new to read" in run(tmp_path / "spec.sql", text).stdout
+    closed = run(tmp_path / "spec.sql", text, "--set", "at_end=close")
+    assert "wait in the checkpoint" not in closed.stdout
+
+
 def test_tables_of_the_demo_end_with_their_last_letter() -> None:
     rows = pl.DataFrame({"tb": [1], "srcIP": [0x0A000001], "cnt": [1234]})
     assert top_rows(rows, "cnt") == ["tb     srcIP    cnt", " 1  10.0.0.1  1,234"]

@@ -169,3 +169,14 @@ def test_once_results_were_shown_their_place_is_free_to_change(root: Path, chang
         assert taken == [(1, [1]), (2, [2])]
     elif change in now:
         assert read_results(now[change])["time"].to_list() == [1, 2]
+
+
+def test_a_relative_checkpoint_is_one_of_the_folder_that_the_process_is_in(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        monkeypatch.chdir(root / name)
+        sink = MemorySink()
+        start(root, {"q": sink}, "checkpoint").await_termination()
+        assert (root / name / "checkpoint").is_dir()

@@ -9,8 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from anabranch.adapt.actions import Move
+from anabranch.cli import app
 from anabranch.errors import RunError
 from anabranch.simulate.cluster import LOADED, Cluster, Event
 from anabranch.simulate.demand import even, skewed
@@ -186,3 +188,10 @@ def test_the_command_prints_json() -> None:
     found = json.loads(shown)
     assert len(found["rows_per_s"]) == 4
     assert found["rows_per_s_after"] <= found["rows_per_s_before"]
+
+
+def test_the_lines_of_the_command_fit_into_a_terminal() -> None:
+    arguments = ["simulate", "cluster", "--sites", "4", "--partitions", "64", "--seconds", "4"]
+    lines = CliRunner().invoke(app, arguments).stdout.splitlines()
+    assert "1 site loaded" in lines[0]
+    assert max(map(len, lines)) <= 80

@@ -205,6 +205,13 @@ def test_all_tables_as_json(story: Story) -> None:
     }  # fmt: skip
 
 
+def test_decisions_as_text_fit_into_a_terminal(story: Story) -> None:
+    lines = as_text(story).split("decisions\n")[1].split("\n\n")[0].splitlines()
+    assert sum(line.startswith("  epoch ") for line in lines) == 20
+    assert max(map(len, lines)) <= 80
+    assert lines[-1] == "  and 1,980 more"
+
+
 def test_without_a_terminal_it_prints_once(checkpoint: str) -> None:
     told = CliRunner().invoke(app, ["top", checkpoint])
     assert told.exit_code == 0

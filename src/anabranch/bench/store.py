@@ -28,7 +28,7 @@ from anabranch.observe.steps import Steps
 from anabranch.session import Session
 from anabranch.sinks.objects import whole_epochs
 from anabranch.sources.generate import Generator
-from anabranch.state.place import place
+from anabranch.state.place import place, place_at
 from anabranch.testing.object_server import ServedBucket, installed, serving
 from anabranch.testing.wire import Request, Wire, seeded_faults
 
@@ -97,7 +97,7 @@ def reached(variables: Mapping[str, str]) -> Iterator[None]:
     """Lets this process in to a store, for as long as the block lasts."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
-    place.cache_clear()
+    place_at.cache_clear()
     try:
         yield
     finally:
@@ -106,7 +106,7 @@ def reached(variables: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-        place.cache_clear()
+        place_at.cache_clear()
 
 
 def _measured(bucket: ServedBucket, name: str, epochs: int, wire: Wire) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def _show_ways(out: Path, console: Console) -> None:
     for line, what in (
         (f"anabranch report {out}/checkpoint -o demo.html", "the run as a file to mail"),
         (f"anabranch page {out}/checkpoint", "the same on a page, with every decision"),
-        (f"anabranch checkpoint show {out}/checkpoint", "what lies in a checkpoint"),
+        (f"anabranch checkpoint describe {out}/checkpoint", "what lies in a checkpoint"),
         (f'pl.read_parquet("{out}/flows")', "results in Polars"),
         (f"FROM '{out}/flows/*/*.parquet'", "results in DuckDB"),
     ):

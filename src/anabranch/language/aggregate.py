@@ -19,7 +19,7 @@ from anabranch.language.aggregate_call import (
     known_as,
 )
 from anabranch.language.checked import checked
-from anabranch.language.collecting import collected_type, sum_type
+from anabranch.language.collecting import collected_type, number_expected, sum_type
 from anabranch.language.expression import Expression
 from anabranch.language.kinds import EXPECTED, is_supported
 
@@ -149,7 +149,7 @@ def result_type(call: AggregateCall, argument: pl.DataType | None) -> pl.DataTyp
         return collected
     numeric = argument.is_numeric() or argument == pl.Null
     if name in ("sum", "avg", *_SPREADS, "approx_quantile") and not numeric:
-        raise LanguageError(f"{call} needs a number, but {call.arguments[0]} is {argument}.")
+        raise LanguageError(number_expected(call, argument))
     if name.startswith("bit_") and not argument.is_integer():
         raise LanguageError(f"{call} needs an integer, but {call.arguments[0]} is {argument}.")
     if not is_supported(argument) and not isinstance(argument, pl.Duration):

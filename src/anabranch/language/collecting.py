@@ -98,6 +98,15 @@ def _pair(first: str, one: Expression | str, second: str, other: Expression | st
     return Call("struct", (Literal(first), column_of(one), Literal(second), column_of(other)))
 
 
+def number_expected(call: AggregateCall, argument: pl.DataType) -> str:
+    advice = (
+        " CAST it; or, if a file has marks such as NA for what is missing, give its stream nulls='NA'."
+        if argument == pl.String
+        else ""
+    )
+    return f"{call} needs a number, but {call.arguments[0]} is {argument}.{advice}"
+
+
 def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | None:
     """The type of the values of an aggregate of this module; None if it is of another."""
     name = call.function
@@ -126,9 +135,7 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
             return instance_of(fields["value"])
         case "quantile_cont" | "sum_distinct" | "avg_distinct":
             if not argument.is_numeric() and argument != pl.Null:
-                raise LanguageError(
-                    f"{call} needs a number, but {call.arguments[0]} is {argument}."
-                )
+                raise LanguageError(number_expected(call, argument))
             if name == "sum_distinct":
                 return sum_type(argument)
             return pl.Float64()

@@ -47,10 +47,25 @@ def _late(name: str, stream: StreamTotals) -> str:
     )
 
 
+def waiting(totals: Totals) -> str | None:
+    """Told of a run with a checkpoint, so that nobody looks for results that are still to come."""
+    rows = _open_rows(totals)
+    if not rows:
+        return None
+    return (
+        f"Open windows and the like ({several(rows, 'row')} of state) wait in the checkpoint for later rows. "
+        "To end the streams and have their results now: --set at_end=close"
+    )
+
+
+def _open_rows(totals: Totals) -> int:
+    operators = totals.last.get("stateOperators", ())
+    return sum(one["customMetrics"]["openRows"] for one in operators)
+
+
 def discarded(totals: Totals) -> str | None:
     """Told of a run without a checkpoint, whose open windows are gone with it."""
-    operators = totals.last.get("stateOperators", ())
-    rows = sum(one["customMetrics"]["openRows"] for one in operators)
+    rows = _open_rows(totals)
     if not rows:
         return None
     return (

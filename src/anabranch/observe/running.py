@@ -98,7 +98,7 @@ def run(
     """Run the queries of a file. With --json: a report per epoch and line, then a summary."""
     # Help need not wait for any of it
     from anabranch.observe.follow import end, follow, started, view_on
-    from anabranch.observe.losses import discarded, losses
+    from anabranch.observe.losses import discarded, losses, waiting
     from anabranch.observe.terminal import show_end
     from anabranch.observe.watch import JsonView
     from anabranch.spec.override import override
@@ -127,6 +127,8 @@ def run(
         print(json.dumps({"summary": told}))
     else:
         show_end(console, totals)
+        if "checkpoint" in asked.run and not stopped and (still := waiting(totals)):
+            console.print(still, highlight=False, soft_wrap=True)
     for warning in warnings:
         complain(f"Warning: {warning}", "yellow")
     end(stopped, "" if gone else "With the same checkpoint, the next run goes on from here.")
@@ -153,5 +155,5 @@ def _told(run: Run, output: TextIO | None) -> Run:
     if run.evolution and output:
         print(json.dumps({"evolution": run.evolution.described()}), file=output, flush=True)
     elif run.evolution:
-        complain(f"The query set has changed. {'; '.join(run.evolution.lines())}.", "yellow")
+        complain(f"The query set has changed ({'; '.join(run.evolution.lines())}).", "yellow")
     return run

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.amount import several
 from anabranch.observe.commands import Commands
 from anabranch.observe.steps import live
 from anabranch.settings import ACTIVE_DISK, LAZY_DISK, NONE
@@ -110,11 +111,12 @@ def cluster(
         print(json.dumps(found))
         return
     Console().print(
-        f"{sites:,} sites, {partitions:,} partitions, {len(slow)} sites loaded at 1 s, "
-        f"policy {policy.value}: {found['rows_per_s_before']:,} rows/s before, "
-        f"{found['rows_per_s_after']:,} in the last 2 s "
-        f"(best possible {found['rows_per_s_best']:,}), {found['moves']:,} moves; "
-        f"{seconds} s simulated in {found['wall_seconds']} s",
+        f"{sites:,} sites, {partitions:,} partitions, policy {policy.value}; "
+        f"{several(len(slow), 'site')} loaded from 1 s on\n"
+        f"  before: {found['rows_per_s_before']:,} rows/s\n"
+        f"  in the last 2 s: {found['rows_per_s_after']:,} rows/s, "
+        f"best possible {found['rows_per_s_best']:,}, after {several(found['moves'], 'move')}\n"
+        f"  {seconds} s simulated in {found['wall_seconds']} s",
         highlight=False, soft_wrap=True,
     )  # fmt: skip
 

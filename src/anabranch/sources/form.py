@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -61,10 +61,20 @@ class FileForm:
 
 
 USUAL = FileForm()
+OTHER_DELIMITERS = ";\t|"
 TEXT_ONLY = {"encoding", "time_format"}
 ANY_FORMAT = {"missing", "rename"}
 OPTIONS = (*(one.name for one in fields(FileForm)), "types")
 """What a stream of files may be told about them, besides format and schema."""
+
+
+def suggest_delimiter(names: Collection[str]) -> str:
+    """What to add to a fault of a CSV file whose names of columns stand in one piece."""
+    lone = next(iter(names)) if len(names) == 1 else ""
+    sign = max(OTHER_DELIMITERS, key=lone.count)
+    if sign not in lone:
+        return ""
+    return f" Its columns seem to be parted by {sign!r}: give the stream delimiter={sign!r}."
 
 
 def read_form(stream: str, options: Mapping[str, Any]) -> FileForm:

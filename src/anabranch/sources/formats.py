@@ -27,6 +27,7 @@ from anabranch.sources.opening import Text, TextPart, open_bytes, open_source, o
 from anabranch.sources.paths import shown
 from anabranch.sources.salvage import FAULTS, Lines, bad_lines, salvage_csv, salvage_json
 from anabranch.sources.text_files import (
+    advise,
     csv_header,
     csv_rows,
     csv_values,
@@ -116,8 +117,8 @@ def infer_schema(path: str, format: str, form: FileForm = USUAL) -> pl.Schema:
         return pl.Schema({form.here(name): kind for name, kind in types.items()})
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SourceError(
-            f"The schema of '{shown(path)}' cannot be read as {format}: {str(error).rstrip('.')}. "
-            "Give the stream a schema, or mend the file."
+            f"The schema of '{shown(path)}' cannot be read as {format}: {str(error).rstrip('.')}."
+            f"{advise(path, format, form)}"
         ) from error
 
 

@@ -18,7 +18,7 @@ from anabranch.sources.ahead import Ahead
 from anabranch.sources.base import Source
 from anabranch.sources.cleaning import read_cleaning
 from anabranch.sources.files import file_source
-from anabranch.sources.form import read_form, read_types
+from anabranch.sources.form import read_form, read_types, suggest_delimiter
 from anabranch.sources.generate import Generator
 from anabranch.sources.generator import GeneratorSource
 from anabranch.sources.growing import STOP, read_rule
@@ -92,7 +92,7 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
     if column not in schema:
         raise LanguageError(
             f"Stream '{stream}': the ordered attribute '{column}' is not a column."
-            f"{suggest(column, schema)}"
+            f"{suggest(column, schema)}{suggest_delimiter(schema)}"
         )
     kind = schema[column]
     if isinstance(kind, pl.Datetime) and kind.time_unit == "ns":
@@ -111,9 +111,17 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
     if not (kind.is_integer() or kind == pl.Date or isinstance(kind, pl.Datetime)):
         raise LanguageError(
             f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer, a date "
-            "or a timestamp."
+            f"or a timestamp.{_how_to_read_texts(column) if kind == pl.String else ''}"
         )
     return Ordered(column, isinstance(kind, pl.Datetime))
+
+
+def _how_to_read_texts(column: str) -> str:
+    return (
+        " If a CSV or JSON file has times in a form of its own, say which: "
+        f"types={{'{column}': 'timestamp'}} and time_format='%d.%m.%Y %H:%M'; if it has marks for what is "
+        "missing, nulls='NA'."
+    )
 
 
 def make_generator(

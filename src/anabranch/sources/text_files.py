@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -15,7 +16,7 @@ import pyarrow.csv
 import pyarrow.json
 
 from anabranch.errors import SourceError, suggest
-from anabranch.sources.form import USUAL, FileForm
+from anabranch.sources.form import USUAL, FileForm, suggest_delimiter
 from anabranch.sources.json_array import in_lines
 from anabranch.sources.opening import Text, TextPart, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
@@ -115,6 +116,15 @@ def csv_rows(width: int, form: FileForm = USUAL, **options: Any) -> pa.csv.Parse
         delimiter=form.delimiter, quote_char=form.quote or False, escape_char=form.escape or False,
         newlines_in_values=True, ignore_empty_lines=width > 1, **options,
     )  # fmt: skip
+
+
+def advise(path: str, format: str, form: FileForm) -> str:
+    """What to do about a file whose columns could not be told."""
+    names: list[str] = []
+    if format == "csv":
+        with suppress(OSError, ValueError, csv.Error, pa.ArrowException):
+            names = csv_header(open_text(path, form), form)
+    return suggest_delimiter(names) or " Give the stream a schema, or mend the file."
 
 
 def csv_header(text: Text, form: FileForm = USUAL, schema: Iterable[str] = ()) -> list[str]:

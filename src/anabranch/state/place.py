@@ -163,7 +163,6 @@ class Place:
         """Drops cached copies that are no longer needed."""
 
 
-@functools.lru_cache(maxsize=32)
 def place(root: str, private: bool = True) -> Place:
     """The place of a folder, or of a URI such as s3://bucket/folder or hdfs://host/folder."""
     try:
@@ -175,8 +174,14 @@ def place(root: str, private: bool = True) -> Place:
             f"The checkpoint is {root!r}; expected a folder, or a URI such as s3://bucket/folder. Was a "
             "variable not set? Leave it out, or give None, for a run that is not to be continued."
         )
+    # Not by a relative name, which means another folder once the process has gone elsewhere
+    return place_at(root if "://" in root else str(Path(root).absolute()), private)
+
+
+@functools.lru_cache(maxsize=32)
+def place_at(root: str, private: bool) -> Place:
     if "://" not in root:
-        return Place(Path(root).absolute(), private)
+        return Place(Path(root), private)
     # What is far builds on what is here, and needs libraries that a folder does without
     if not is_object(root):
         from anabranch.state.arrow_place import arrow_place

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from anabranch.adapt.actions import Combine
+from anabranch.amount import several
 
 ENOUGH = 0.75
 """Of the reduction that was asked for, what has to be left for senders to go on."""
@@ -37,6 +38,7 @@ def propose_combine(
         # With so many rows per group over all senders, each has at least the wanted reduction
         elif seen.groups > 0 and seen.rows / seen.groups >= reduction * seen.senders:
             cause = (
-                f"combine: {seen.rows:,} rows of {seen.groups:,} groups from {seen.senders} senders"
+                f"combine: {seen.rows:,} rows of {seen.groups:,} groups from "
+                f"{several(seen.senders, 'sender')}"
             )
             yield Combine(seen.exchange, 0, cause, subquery=name, on=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from typing import Any
 
@@ -9,6 +10,7 @@ from anabranch.amount import table
 from anabranch.observe.story import Story
 from anabranch.observe.top.rows import VIEWS, Sheet, headline, shown
 
+WIDTH = 80
 MOST_LINES = 20
 """Rows of each table in text; JSON has them all."""
 
@@ -36,7 +38,8 @@ def as_text(story: Story) -> str:
     for name, view in VIEWS.items():
         found = view(story, None).first(MOST_LINES)
         if found.rows:
-            parts.append("\n".join([name, *_lines(found)]))
+            lines = _sentences(found) if name == "decisions" else _lines(found)
+            parts.append("\n".join([name, *lines]))
     return "\n\n".join(parts)
 
 
@@ -46,5 +49,26 @@ def _lines(found: Sheet) -> list[str]:
         "<" if any(isinstance(row[at], str) for row in found.rows) else ">"
         for at in range(len(found.columns))
     )
-    lines = [f"  {line}" for line in table([list(found.columns), *cells], side)]
+    return _cut([f"  {line}" for line in table([list(found.columns), *cells], side)], found)
+
+
+def _sentences(found: Sheet) -> list[str]:
+    """Decisions and their reasons, one below the other: side by side they are wider than a terminal."""
+    lines: list[str] = []
+    for epoch, what, action, why, effect in found.rows:
+        for first, text in (
+            ("  ", f"epoch {epoch} {what}: {action}"),
+            ("    ", f"{why} ({effect})"),
+        ):
+            lines += textwrap.wrap(
+                text,
+                WIDTH,
+                initial_indent=first,
+                subsequent_indent="      ",
+                break_long_words=False,
+            )
+    return _cut(lines, found)
+
+
+def _cut(lines: list[str], found: Sheet) -> list[str]:
     return [*lines, f"  and {found.left_out:,} more"] if found.left_out else lines
