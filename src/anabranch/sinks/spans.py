@@ -137,18 +137,18 @@ class Spans:
         """Merges files of the newest span and, once it is full, of the last one before into one."""
         spans = sorted(self.folder.glob("epoch=*"))
         for span in spans[-2:-1]:
-            for alike in _alike(_files(span)):
-                if len(alike) > 1:
-                    self._replace(span, alike)
+            for merged in _alike(_files(span)):
+                if len(merged) > 1:
+                    self._replace(span, merged)
         for span in spans[-1:]:
             while len(files := _files(span)) >= FAN:
                 # The newest are of the least rank
                 same = [file for file in files if file.rank == files[-1].rank]
                 alike = _alike(same) if len(same) >= FAN else []
-                merged = [some for some in alike if len(some) >= FAN]
-                if not merged:
+                many = next((some for some in alike if len(some) >= FAN), None)
+                if many is None:
                     break
-                self._replace(span, merged[0])
+                self._replace(span, many)
 
     def _replace(self, span: Path, merged: Sequence[SpanFile]) -> None:
         """Puts one file in the place of several, for whoever lists the span at one moment."""
