@@ -349,3 +349,20 @@ def test_refused_tables(tmp_path: Path) -> None:
         Session.in_process().table("t", RATES, delimiter=";")
     with pytest.raises(LanguageError, match="There already is a stream, table or query"):
         made().table("rates", RATES)
+
+
+def test_tables_that_others_put_aside_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several runs of a process, and the splits of the next epoch, keep their tables in one place."""
+
+    class Restless(dict):  # type: ignore[type-arg]
+        def __contains__(self, key: object) -> bool:
+            found = super().__contains__(key)
+            self.clear()
+            return found
+
+    monkeypatch.setattr("anabranch.operators.looked_up._KEPT", Restless())
+    session = made()
+    session.query("q", QUERIES["inner"])
+    run = session.start(sinks={"q": "memory"})
+    run.await_termination()
+    assert run.results("q").height == 7

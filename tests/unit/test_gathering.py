@@ -92,6 +92,51 @@ def test_results_that_wait_are_seen_after_a_while(tmp_path: Path) -> None:
             time.sleep(0.05)
 
 
+def test_all_is_visible_at_the_end_although_it_is_just_being_gathered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = spans.Spans.gather
+
+    def slowly(self: spans.Spans, now: float) -> None:
+        if threading.current_thread().name.startswith("Thread"):
+            time.sleep(0.3)  # the run ends meanwhile
+        real(self, now)
+
+    monkeypatch.setattr(spans.Spans, "gather", slowly)
+    run(tmp_path, 1, gather="1 microsecond")
+    assert seen(tmp_path) == expected(1)
+
+
+@pytest.mark.parametrize("fault", [OSError(28, "No space left"), pl.exceptions.ComputeError("x")])
+def test_what_cannot_be_gathered_beside_the_run_is_told_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def fails(self: spans.Spans, now: float) -> None:
+        if self.waiting():
+            raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spans.Spans, "gather", fails)
+        with pytest.raises(AnabranchError, match="are committed and wait in"):
+            run(tmp_path, 1, gather="1 microsecond")
+    run(tmp_path, 1)
+    assert seen(tmp_path) == expected(1)
+
+
+@pytest.mark.parametrize("target", [1 << 20, 20_000])
+def test_files_of_other_columns_are_not_merged(tmp_path: Path, target: int) -> None:
+    """A query that was changed goes on in its folder."""
+    made = gathered(tmp_path, target)
+    for epoch in range(60):
+        make(tmp_path, epoch)
+        if epoch % 20 > 6:
+            for part in tmp_path.glob(f"{spans.WAITING}*/*"):
+                spans._read(part).with_columns(more=pl.lit(1)).write_parquet(part)
+        made.gather(time.time())
+    assert rows_in(tmp_path) == [*range(60)]
+    assert len([*tmp_path.glob("epoch=*/*")]) < 40
+
+
 def test_with_and_without_gathering_in_turn(tmp_path: Path) -> None:
     run(tmp_path, 3)
     run(tmp_path, 5, gather=None)

@@ -19,7 +19,12 @@ from anabranch.language.aggregate_call import (
     known_as,
 )
 from anabranch.language.checked import checked
-from anabranch.language.collecting import collected_type, number_expected, sum_type
+from anabranch.language.collecting import (
+    collected_type,
+    number_expected,
+    require_order,
+    sum_type,
+)
 from anabranch.language.expression import Expression
 from anabranch.language.kinds import EXPECTED, is_supported
 
@@ -154,6 +159,8 @@ def result_type(call: AggregateCall, argument: pl.DataType | None) -> pl.DataTyp
         raise LanguageError(f"{call} needs an integer, but {call.arguments[0]} is {argument}.")
     if not is_supported(argument) and not isinstance(argument, pl.Duration):
         raise LanguageError(f"{call} cannot be computed, for {call.arguments[0]} is {argument}.")
+    if name in ("min", "max"):
+        require_order(call, argument)
     if name in ("avg", *_SPREADS, "approx_quantile"):
         return pl.Float64()
     return sum_type(argument) if name == "sum" else argument

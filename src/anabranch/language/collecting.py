@@ -13,7 +13,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.aggregate_call import AggregateCall, column_of
 from anabranch.language.expression import Call, Expression, Literal
-from anabranch.language.kinds import instance_of
+from anabranch.language.kinds import instance_of, orderable, type_words
 
 PAIRED = (
     "corr", "covar_pop", "covar_samp", "regr_slope", "regr_intercept", "regr_r2", "regr_count",
@@ -107,14 +107,27 @@ def number_expected(call: AggregateCall, argument: pl.DataType) -> str:
     return f"{call} needs a number, but {call.arguments[0]} is {argument}.{advice}"
 
 
+def require_order(call: AggregateCall, kind: pl.DataType) -> None:
+    """Refuses an aggregate that compares values of this type, if they have no order."""
+    if not orderable(kind):
+        raise LanguageError(
+            f"{call} compares values of type {type_words(kind)}, which have no order: take a field or an "
+            "element of them."
+        )
+
+
 def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | None:
     """The type of the values of an aggregate of this module; None if it is of another."""
     name = call.function
     fields = (
-        {field.name: field.dtype for field in argument.fields}
+        {field.name: instance_of(field.dtype) for field in argument.fields}
         if isinstance(argument, pl.Struct)
         else {}
     )
+    if name in ("array_agg", "string_agg", "max_by", "min_by"):
+        for part, kind in fields.items():
+            if part != "value":
+                require_order(call, kind)
     if name in PAIRED:
         for one in fields.values():
             if not one.is_numeric() and one != pl.Null:
@@ -132,7 +145,7 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
                 )
             return pl.String()
         case "max_by" | "min_by":
-            return instance_of(fields["value"])
+            return fields["value"]
         case "quantile_cont" | "sum_distinct" | "avg_distinct":
             if not argument.is_numeric() and argument != pl.Null:
                 raise LanguageError(number_expected(call, argument))
@@ -140,5 +153,6 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
                 return sum_type(argument)
             return pl.Float64()
         case "quantile_disc":
+            require_order(call, argument)
             return argument
     return None

@@ -39,6 +39,11 @@ def is_supported(kind: pl.DataType) -> bool:
     return kind.base_type() in _PLAIN
 
 
+def orderable(kind: pl.DataType) -> bool:
+    """Whether values of this type have an order."""
+    return not (kind.is_nested() or kind == pl.Object())
+
+
 def instance_of(kind: DataTypeClass | pl.DataType) -> pl.DataType:
     """A type as an object of its class: Polars has types within types either way."""
     return kind if isinstance(kind, pl.DataType) else kind()

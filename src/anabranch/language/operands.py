@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from anabranch.errors import LanguageError
+from anabranch.language.kinds import instance_of, orderable, type_words
 from anabranch.language.spelling import COMPARISONS
 from anabranch.language.tree import Call, Literal
 from anabranch.language.typed import Typed
@@ -19,9 +20,12 @@ _ARITHMETIC = frozenset(
     ("+", "-", "*", "/", "//", "%", "negate", "sqrt", "exp", "ln", "log10", "power")
 )
 _CHOOSING = frozenset(("case", "coalesce", "greatest", "least"))
+_ORDERING = frozenset(("<", "<=", ">", ">=", "greatest", "least"))
+_ORDERING_ELEMENTS = frozenset(("list_sort", "sort_array", "list_min", "list_max", "list_distinct"))
 _FAMILIES = {
     pl.String: "texts", pl.Binary: "bytes", pl.Boolean: "truth values", pl.Date: "times",
     pl.Datetime: "times", pl.Time: "times of day", pl.Duration: "lengths of time",
+    pl.List: "lists", pl.Struct: "structs",
 }  # fmt: skip
 
 
@@ -33,6 +37,7 @@ def family(kind: pl.DataType) -> str | None:
 def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
     """Refuses types that cannot meet in this call, with what to write."""
     function = call.function
+    _check_nested(call, [part.kind for part in arguments])
     if function in COMPARISONS or function == "is_distinct":
         if len(_families(arguments)) > 1:
             raise LanguageError(
@@ -49,6 +54,10 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
                 "CASE WHEN … THEN 1 ELSE 0 END for a condition."
             )
     elif function == "concat":
+        if _families(arguments) & {"lists", "structs"}:
+            raise LanguageError(
+                f"'{call}' joins {_told(arguments, ' and ')}; expected texts. LIST_CONCAT joins lists."
+            )
         if "bytes" in _families(arguments):
             raise LanguageError(
                 f"'{call}' joins {_told(arguments, ' and ')}; expected texts. CAST bytes to VARCHAR, which "
@@ -66,6 +75,26 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
             )
 
 
+def _check_nested(call: Call, kinds: Sequence[pl.DataType]) -> None:
+    """Refuses what cannot be computed of lists and structs; Polars would compute something else."""
+    compared: list[pl.DataType] = []
+    if call.function in _ORDERING:
+        compared = [*kinds]
+    elif call.function in _ORDERING_ELEMENTS:
+        compared = [instance_of(kind.inner) for kind in kinds if isinstance(kind, pl.List)]
+    for kind in compared:
+        if not orderable(kind):
+            raise LanguageError(
+                f"'{call}' compares values of type {type_words(kind)}, which have no order: take a field or "
+                "an element of them."
+            )
+    if call.function == "list" and any(isinstance(kind, pl.List) for kind in kinds):
+        raise LanguageError(
+            f"'{call}' is a list of lists, which cannot be made here: make structs of them, as in "
+            "[{'a': x}], or LIST_CONCAT(x, y)."
+        )
+
+
 _UNCASTABLE = (
     ("bytes", {"numbers", "truth values", "times", "times of day", "lengths of time"}),
     ("truth values", {"times", "times of day", "lengths of time"}),
@@ -74,6 +103,13 @@ _UNCASTABLE = (
 
 def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
     """Refuses casts that have no meaning, which would else end the run at the first row."""
+    if (kind.is_nested() or wanted.is_nested()) and not (
+        kind in (wanted, pl.Null) or (_numbers_in(kind) and _numbers_in(wanted))
+    ):
+        raise LanguageError(
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}: take fields or elements, and cast "
+            "those."
+        )
     ends = {family(kind), family(wanted)}
     clock = pl.Time in (kind, wanted) and {kind.base_type(), wanted.base_type()} & {
         pl.Date,
@@ -89,6 +125,10 @@ def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
             f"{kind} cannot be cast to {wanted}. A text can be made of every type and read as any: "
             "CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
         )
+
+
+def _numbers_in(kind: pl.DataType) -> bool:
+    return isinstance(kind, pl.List) and instance_of(kind.inner).is_numeric()
 
 
 def _families(arguments: Sequence[Typed]) -> set[str]:

@@ -160,11 +160,6 @@ def check_calls(calls: Sequence[NamedRowCall], schema: pl.Schema) -> None:
                 )
 
 
-def orderable(kind: pl.DataType) -> bool:
-    """Whether values of this type have an order."""
-    return not (kind.is_nested() or kind == pl.Object())
-
-
 def row_number() -> RowCall:
     """The place of a row among the others, from 1 on; rows in the same place have a place each."""
     return RowCall("row_number")

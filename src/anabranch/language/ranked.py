@@ -21,6 +21,7 @@ from anabranch.language.expression import (
     substitute,
     type_of,
 )
+from anabranch.language.kinds import orderable
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Ordered
 from anabranch.language.over import (
@@ -30,7 +31,6 @@ from anabranch.language.over import (
     Sort,
     check_calls,
     kind_of_call,
-    orderable,
 )
 from anabranch.language.stateless import Filter, Project
 from anabranch.language.updates import refuse_updates

@@ -68,9 +68,9 @@ class LookedUp:
         """The columns that are wanted of the table, with its keys, rows in their order."""
         record = told.tables[self.table]
         known = (f"{told.place}/{record.file}", f"{self} {self.predicates} {self.names}")
-        if known not in _KEPT:
-            if len(_KEPT) >= MOST_KEPT:
-                _KEPT.clear()
+        # Taken and put once: runs and splits beside this one put theirs, and clear all of it
+        kept = _KEPT.get(known)
+        if kept is None:
             rows = read_table(told.place, record)
             for predicate in self.predicates:
                 rows = rows.filter(to_polars(predicate, rows.schema))
@@ -79,8 +79,11 @@ class LookedUp:
                 for at, key in enumerate(self.keys[1])
             ]
             shown = [pl.col(own).alias(shown) for own, shown, _ in self.names]
-            _KEPT[known] = rows.select(*theirs, *shown)
-        return _KEPT[known]
+            kept = rows.select(*theirs, *shown)
+            if len(_KEPT) >= MOST_KEPT:
+                _KEPT.clear()
+            _KEPT[known] = kept
+        return kept
 
     def wanted(self, columns: Iterable[str]) -> set[str]:
         """The input columns that these columns depend on."""

@@ -180,5 +180,5 @@ def _check_keys(node: Stateful, query: str) -> None:
                 what = "joins on" if isinstance(node, Join) else "groups by"
                 raise PlanningError(
                     f"Query '{query}' {what} '{key}', which is a {kind}: such a value cannot be "
-                    "hashed. Take a field of it, or cast it to a string."
+                    "hashed. Take a field or an element of it."
                 )

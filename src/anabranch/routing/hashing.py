@@ -84,7 +84,7 @@ def hash_columns(columns: Sequence[pl.Series], rows: int) -> Words:
         if not hashable(column.dtype):
             raise PlanningError(
                 f"Column {column.name!r}: expected a type that can be a key, got {column.dtype}. "
-                "Group by a field of it, or cast it to a string."
+                "Group by a field or an element of it."
             )
         if len(column) != rows:
             raise ValueError(f"Column {column.name!r}: expected {rows} rows, got {len(column)}")

@@ -10,6 +10,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import polars as pl
+import pyarrow as pa
+
 from anabranch.errors import AnabranchError, RunError
 from anabranch.sinks.file_writer import FileWriter
 from anabranch.sinks.spans import (
@@ -36,6 +39,8 @@ class GatheringWriter:
     spans: Spans
     _bytes: int = 0
     """Of what waits."""
+    _hidden: bool = False
+    """Whether something may wait, also while it is being gathered and after that has failed."""
     _timer: threading.Timer | None = None
     _failure: AnabranchError | None = None
     _closed: threading.Event = field(default_factory=threading.Event)
@@ -61,6 +66,7 @@ class GatheringWriter:
                     leftover.unlink(missing_ok=True)
                 os.replace(staged, waiting)
                 sync(folder)
+            self._hidden = True
         self._bytes += sum(part.bytes for part in parts)
         if self._timer is None:
             self._timer = threading.Timer(self.age, self._due)
@@ -77,23 +83,26 @@ class GatheringWriter:
 
     def _due(self) -> None:
         try:
-            if not self._closed.is_set():
-                self._gather()
+            self._gather(beside=True)
         except AnabranchError as error:
             # Told with the next epoch
             self._failure = error
 
-    def _gather(self) -> None:
+    def _gather(self, beside: bool = False) -> None:
+        """Makes all that waits visible; beside the run only as long as that has the folder."""
         timer, self._timer, self._bytes = self._timer, None, 0
         if timer is not None:
             timer.cancel()
         try:
             with self.spans.locked():
-                self.spans.gather(time.time())
-        except OSError as error:
+                if not (beside and self._closed.is_set()):
+                    self.spans.gather(time.time())
+                    self._hidden = False
+        except (OSError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+            reason = getattr(error, "strerror", None) or error
             raise RunError(
                 f"The results of query '{self.plain.query}' are committed and wait in '{self.spans.folder}', "
-                f"but cannot be gathered: {error.strerror or error}. Mend the folder and start again."
+                f"but cannot be gathered: {reason}. Mend the folder and start again."
             ) from error
 
     def discard(self, epoch: int, attempt: str) -> None:
@@ -110,5 +119,5 @@ class GatheringWriter:
         """Makes all that waits visible, and lets go of the folder."""
         self._closed.set()
         with contextlib.closing(self.plain):
-            if self._bytes or self._timer is not None:
+            if self._hidden or self._timer is not None:
                 self._gather()

@@ -137,15 +137,18 @@ class Spans:
         """Merges files of the newest span and, once it is full, of the last one before into one."""
         spans = sorted(self.folder.glob("epoch=*"))
         for span in spans[-2:-1]:
-            if len(files := _files(span)) > 1:
-                self._replace(span, files)
+            for merged in _alike(_files(span)):
+                if len(merged) > 1:
+                    self._replace(span, merged)
         for span in spans[-1:]:
             while len(files := _files(span)) >= FAN:
-                same = [file for file in files if file.rank == files[-1].rank]
                 # The newest are of the least rank
-                if len(same) < FAN:
+                same = [file for file in files if file.rank == files[-1].rank]
+                alike = _alike(same) if len(same) >= FAN else []
+                many = next((some for some in alike if len(some) >= FAN), None)
+                if many is None:
                     break
-                self._replace(span, same)
+                self._replace(span, many)
 
     def _replace(self, span: Path, merged: Sequence[SpanFile]) -> None:
         """Puts one file in the place of several, for whoever lists the span at one moment."""
@@ -236,6 +239,22 @@ def _files(span: Path) -> list[SpanFile]:
     except FileNotFoundError:
         return []
     return sorted((file for file in found if file is not None), key=lambda file: file.first)
+
+
+def _alike(files: Sequence[SpanFile]) -> list[list[SpanFile]]:
+    """Those of the same columns together, for a query may have been changed: only these are merged."""
+    if len(files) < 2:
+        return [[*files]]
+    by_columns: dict[object, list[SpanFile]] = {}
+    for file in files:
+        by_columns.setdefault(_columns(file.path), []).append(file)
+    return [*by_columns.values()]
+
+
+def _columns(path: Path) -> object:
+    if path.suffix == ".arrow":
+        return tuple(pl.read_ipc_schema(path).items())
+    return tuple((field.name, field.type) for field in pq.read_schema(path))
 
 
 def _read(path: Path) -> pl.DataFrame:
