@@ -8,7 +8,7 @@ import pytest
 
 from anabranch.routing.sorting import changes
 from anabranch.state.segment import LOCATOR, sort_by_locator
-from anabranch.state.stretch import BLOCK, around, bisect, settle, together
+from anabranch.state.stretch import BLOCK, around, bisect, order_within, together
 
 NUMBERS = np.random.default_rng(11)
 
@@ -31,9 +31,9 @@ def test_rows_with_one_locator_lie_by_time_and_equal_times_as_they_came() -> Non
 
 def test_an_order_by_time_is_left_alone_where_nothing_is_wrong() -> None:
     order = np.array([2, 0, 1])
-    settle(order, np.array([True, False, True]), np.array([5, 1, 4]))
+    order_within(order, np.array([True, False, True]), np.array([5, 1, 4]))
     assert order.tolist() == [2, 0, 1]
-    settle(order, np.array([True, False, False]), np.array([5, 1, 4]))
+    order_within(order, np.array([True, False, False]), np.array([5, 1, 4]))
     assert order.tolist() == [1, 2, 0]
 
 

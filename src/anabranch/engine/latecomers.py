@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.engine.outbox import Outbox
-from anabranch.operators.changes import settled
+from anabranch.operators.changes import without_replaced
 from anabranch.operators.late import with_place
 from anabranch.operators.stateless import apply
 from anabranch.routing.frame import Inlet
@@ -29,7 +29,7 @@ def route_late(outbox: Outbox, stream: str, rows: pl.DataFrame, lane: int | None
     stayed: dict[Inlet, np.ndarray] = {}
     for subquery, path in plan.reading(stream):
         inlet = subquery.name, path.input
-        stepped = settled(apply(path.steps, numbered))
+        stepped = without_replaced(apply(path.steps, numbered))
         kept = with_place(subquery.node, path.input, stepped, watermark)
         for marks, some in ((came, stepped), (stayed, kept)):
             marks.setdefault(inlet, np.zeros(rows.height, bool))[some[_NUMBER].to_numpy()] = True

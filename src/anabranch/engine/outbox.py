@@ -17,7 +17,7 @@ from anabranch.engine.waiting import hold_back, read_held
 from anabranch.errors import RunError
 from anabranch.language.expression import Named
 from anabranch.operators.base import Operator, Spread
-from anabranch.operators.changes import settled
+from anabranch.operators.changes import without_replaced
 from anabranch.operators.partials import SEQ
 from anabranch.operators.stateless import apply, compute
 from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
@@ -66,7 +66,7 @@ class Outbox:
         for subquery, path in self.orders.plan.reading(origin):
             if (subquery.name, path) in served:
                 continue
-            self.take(subquery, path, settled(apply(path.steps, rows)), lane)
+            self.take(subquery, path, without_replaced(apply(path.steps, rows)), lane)
 
     def take(
         self, subquery: Subquery, path: RowPath, stepped: pl.DataFrame, lane: int | None

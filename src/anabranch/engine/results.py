@@ -7,7 +7,7 @@ import polars as pl
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import SiteReport, SplitReport
 from anabranch.language.updates import GONE
-from anabranch.operators.changes import MARK, settled
+from anabranch.operators.changes import MARK, without_replaced
 from anabranch.operators.stateless import apply
 
 
@@ -16,7 +16,7 @@ def write_results(
 ) -> None:
     """Writes the rows that leave to sinks from here."""
     for number, (output, path) in enumerate(orders.plan.leaving(origin)):
-        leaving = settled(apply(path.steps, rows))
+        leaving = without_replaced(apply(path.steps, rows))
         if output.marked:
             leaving = leaving.rename({MARK: GONE})
         leaving = leaving.select(output.schema.names())

@@ -15,7 +15,7 @@ import polars as pl
 from anabranch.engine.orders import Orders
 from anabranch.language.expression import Named
 from anabranch.operators.base import Spread
-from anabranch.operators.changes import settled
+from anabranch.operators.changes import without_replaced
 from anabranch.operators.stateless import Where, apply, compute, needed
 from anabranch.plan.exchange import Common
 from anabranch.plan.subquery import BY_LANE, Path, Subquery
@@ -172,6 +172,6 @@ class Copies:
         return size
 
     def _taken(self, subquery: Subquery, path: Path, rows: pl.DataFrame) -> pl.DataFrame:
-        stepped = settled(apply(path.steps, rows))
+        stepped = without_replaced(apply(path.steps, rows))
         spread = Spread(self._orders.maps[subquery.exchange].hashed, placed=slots_in(stepped))
         return subquery.operator.intake(stepped.drop(SLOT), spread, path.input)

@@ -22,7 +22,7 @@ def paired(now: pl.DataFrame, before: pl.DataFrame, places: pl.Series) -> pl.Dat
     return pl.concat([now, before])
 
 
-def settled(rows: pl.DataFrame) -> pl.DataFrame:
+def without_replaced(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows behind their steps: those of now, and those of before whose successors are not there."""
     if PAIR not in rows.columns:
         return rows

@@ -18,7 +18,7 @@ from anabranch.operators.meeting import Meeting, Side
 from anabranch.operators.partials import TIME
 from anabranch.routing.sorting import changes, distinct, sort_locators
 from anabranch.state.segment import LOCATOR
-from anabranch.state.stretch import Stretches, around, settle, together
+from anabranch.state.stretch import Stretches, around, order_within, together
 
 SAMPLE = 1_000
 
@@ -121,7 +121,7 @@ def _in_order(rows: pl.DataFrame, origin: np.ndarray) -> tuple[pl.DataFrame, np.
     order, locators = sort_locators(rows[LOCATOR].to_numpy())
     begins = changes(locators)
     begins |= changes(origin[order] >= 0)
-    settle(order, begins, rows[TIME].to_numpy())
+    order_within(order, begins, rows[TIME].to_numpy())
     return rows[pl.Series(order.astype(np.uint32))], origin[order]
 
 

@@ -23,7 +23,7 @@ from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import changes, sort_locators
 from anabranch.state.checksum import Damaged, Summing, check_file
 from anabranch.state.place import Place
-from anabranch.state.stretch import Stretches, runs, settle
+from anabranch.state.stretch import Stretches, order_within, runs
 
 LOCATOR, DUE = "__locator", "__due"
 NEVER = (1 << 63) - 1
@@ -202,7 +202,7 @@ def sort_by_locator(rows: pl.DataFrame, then: str | None = None) -> pl.DataFrame
     rows = rows.rechunk()
     order, locators = sort_locators(rows[LOCATOR].to_numpy())
     if then is not None:
-        settle(order, changes(locators), rows[then].to_numpy())
+        order_within(order, changes(locators), rows[then].to_numpy())
     others = rows.drop(LOCATOR)[pl.Series(order.astype(np.uint32))]
     return others.with_columns(pl.Series(LOCATOR, locators)).select(rows.columns)
 

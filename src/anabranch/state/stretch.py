@@ -119,7 +119,7 @@ def _bisect(
     return start
 
 
-def settle(order: np.ndarray, begins: np.ndarray, values: np.ndarray) -> None:
+def order_within(order: np.ndarray, begins: np.ndarray, values: np.ndarray) -> None:
     """Changes an order of rows so that those of each group lie by these values, equal ones as before.
 
     `begins` says of each place in the order whether a group begins there.
