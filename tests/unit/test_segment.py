@@ -119,3 +119,26 @@ def test_a_broken_segment_is_named(tmp_path: Path, damage: str) -> None:
         StateError, match=r"state/q/1\.arrow' named by the checkpoint cannot be read"
     ):
         read_slots(open_segment(place, ref), LIVE)
+
+
+def test_a_small_segment_stays_open_until_its_file_changes(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (ref,) = write(place, state_rows(1, 50, [0]))
+    first = open_segment(place, ref)
+    assert open_segment(place, ref) is first
+    path = tmp_path / ref.file
+    contents = bytearray(path.read_bytes())
+    contents[len(contents) // 2] ^= 1
+    path.write_bytes(contents)
+    with pytest.raises(StateError, match="checksum"):
+        open_segment(place, ref)
+
+
+def test_a_large_segment_is_mapped_only_while_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file may be gone by then, and would still take its space on the disk."""
+    place = Place(tmp_path)
+    (ref,) = write(place, state_rows(1, 50, [0]))
+    monkeypatch.setattr("anabranch.state.segment.SMALL", ref.bytes - 1)
+    assert open_segment(place, ref) is not open_segment(place, ref)

@@ -10,8 +10,14 @@ import polars as pl
 import pytest
 
 from anabranch import Session
+from anabranch.control.aside import Aside
+from anabranch.engine import remembering
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
+from anabranch.plan.subquery import Subquery
+from anabranch.state.group import SiteState
+from anabranch.state.packing import Written, put_away
+from anabranch.state.segment import SegmentRef
 from anabranch.testing.sources import EpochSource
 from helpers import Rows, in_soak, oracle, plain
 
@@ -115,6 +121,29 @@ def test_some_results_are_owed_meanwhile(tmp_path: Path) -> None:
     run = started(TWO, tmp_path, steps)
     assert owed == [1]
     assert not run._checkpoint.manifest.spilled
+
+
+def test_what_went_before_is_not_looked_at_when_more_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With much more aside than in memory, every later generation would take longer to go."""
+    packed: list[int] = []
+
+    def going(state: SiteState, *rest: Any) -> Written:
+        packed.append(sum(ref.packed for ref in state.refs))
+        return put_away(state, *rest)
+
+    def noted(aside: Aside, member: Subquery, refs: list[SegmentRef], *rest: Any) -> None:
+        packed.append(sum(ref.packed for ref in refs))
+        note_dues(aside, member, refs, *rest)
+
+    note_dues = Aside._note_dues
+    monkeypatch.setattr(remembering, "put_away", going)
+    monkeypatch.setattr(Aside, "_note_dues", noted)
+    run = started(TWO, tmp_path, {2: spill_all, 4: spill_all, 6: spill_all})
+    assert plain(run.results("q")) == expected(TWO)
+    assert packed
+    assert not any(packed)
 
 
 def test_what_can_neither_do_without_it_nor_wait_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class Confinement:
     """How a process in a group got on."""
 
     exit: str
-    """"done", "killed" by the kernel, "failed", or "given up" after so many seconds."""
+    """"done", "killed" by the kernel, "failed", or "given up" by who waited for it."""
     seconds: float
     peak_bytes: int
     """The most that processes kept for themselves at one time."""
@@ -48,8 +48,10 @@ def missing() -> str | None:
     return None
 
 
-def run_confined(command: Sequence[str], limit: int, seconds: float, noise: Path) -> Confinement:
-    """Runs a command with so many bytes of memory, for so many seconds at most."""
+def run_confined(
+    command: Sequence[str], limit: int, give_up: Callable[[float], bool], noise: Path
+) -> Confinement:
+    """Runs a command with so many bytes of memory, until it is to be given up after some seconds."""
     with _group(limit) as group, noise.open("w+") as errors:
         began = time.monotonic()
         process = subprocess.Popen(
@@ -60,7 +62,7 @@ def run_confined(command: Sequence[str], limit: int, seconds: float, noise: Path
         try:
             while process.poll() is None:
                 peak = max(peak, _stat(group, "total_rss"))
-                if time.monotonic() - began > seconds:
+                if give_up(time.monotonic() - began):
                     given_up = True
                     _end(group)
                 time.sleep(INTERVAL)

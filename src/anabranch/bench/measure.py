@@ -6,6 +6,7 @@ PSS shares it out, but the kernel has to walk the page tables for it, so it is s
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import platform
@@ -81,6 +82,17 @@ class MemoryWatch(threading.Thread):
             round(self._rss / MB, 1), round(self._pss / MB, 1), round(sum(self._cpu.values()), 2),
             self._processes, self._samples, self._pss_samples,
         )  # fmt: skip
+
+
+def cpu_seconds() -> float:
+    """For how long this process, and all that it has started, have been computing."""
+    found = 0.0
+    for member in _family(psutil.Process()):
+        with contextlib.suppress(psutil.Error):
+            times = member.cpu_times()
+            # Those of children that have ended, too
+            found += times.user + times.system + times.children_user + times.children_system
+    return found
 
 
 def _family(root: psutil.Process) -> list[psutil.Process]:

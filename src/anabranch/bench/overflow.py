@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,15 +27,16 @@ from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 
 GB = 1 << 30
-LIMIT, TIMES = 3 * GB // 2, 4.2
+LIMIT, TIMES = 5 * GB // 4, 4.1
 """Bytes of the group, and how many times as much state a run is to have."""
 TEXT = 1000
 """Bytes of the text in each row."""
 EPOCH_ROWS = 20_000
 """Rows of all streams in an epoch."""
 JOINS = {"two_way": 2, "three_way": 3}
-PATIENCE, LONGEST = 3.2, 1500
-"""Others are given up after so many times what our run with spilling took, that one after so many seconds."""
+PATIENCE, LONGEST = 3.2, 400
+"""How many times as slow as our run with spilling others are before they are given up; that one is after so
+many seconds."""
 LETTERS = np.frombuffer(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8
 )
@@ -42,10 +44,10 @@ NOTES = (
     f"Each run is a process, with all it starts, in a control group of {LIMIT / GB:g} GB (memory controller, "
     f"first edition, no swap); state is at least 4 times as much. Rows have a text of {TEXT} random "
     "letters, which the join compares. Joins have no bounds: nothing is ever purged.",
-    "rows_per_s is over the whole run, with the clean-up; rows_per_s_reading up to the end of the input. A "
-    f"run that is given up after {PATIENCE:g} times the time of ours has the rate that it had until then. "
-    "peak_bytes is what processes kept for themselves, most_bytes what the group held, with what was cached "
-    "of files.",
+    "rows_per_s is over the whole run, with the clean-up; rows_per_s_reading up to the end of the input. "
+    f"Others are given up once ours would be done and they are {PATIENCE:g} times as slow: as state grows no "
+    "run gets faster. Their rate is what it was until then. peak_bytes is what processes kept for "
+    "themselves, most_bytes what the group held, with what was cached of files.",
     "Spark has the same heap as our JVM, RocksDB with its defaults and as many shuffle partitions as cores.",
 )
 
@@ -92,12 +94,9 @@ def _join(name: str, inputs: int, times: float, folder: Path, steps: Steps) -> d
         "spark": Growing(side="spark", data=f"{folder}/data", scratch=f"{folder}/spark", inputs=inputs),
     }  # fmt: skip
     found: dict[str, Any] = {}
-    patience = float(LONGEST)
     for side, job in jobs.items():
         steps.begin(f"{name}: {side.replace('_', ' ')}")
-        found[side] = _run(job, patience)
-        if side == "spilling":
-            patience = PATIENCE * found[side]["seconds"]
+        found[side] = _run(job, _slower_than(found.get("spilling"), job))
     expected = _digest_of_join(jobs["spilling"])
     for side, job in jobs.items():
         found[side]["equal"] = found[side]["exit"] == "done" and _digest(job) == expected
@@ -110,10 +109,28 @@ def _join(name: str, inputs: int, times: float, folder: Path, steps: Steps) -> d
     return {**found, "over_no_spill": round(over, 2) if over < 1e9 else 1e9, "results": expected[0]}
 
 
-def _run(job: Growing, patience: float) -> dict[str, Any]:
+def _slower_than(ours: dict[str, Any] | None, job: Growing) -> Callable[[float], bool]:
+    """Tells after how many seconds a run is to be given up, given ours with spilling, if there is one."""
+    if ours is None:
+        return lambda seconds: seconds > LONGEST
+    return lambda seconds: hopeless(seconds, ours["seconds"], ours["rows"], read_epochs(job))
+
+
+def hopeless(seconds: float, took: float, rows: int, epochs: Sequence[EpochDone]) -> bool:
+    """Whether a run is far slower than one that took so long for so many rows.
+
+    >>> slow = [EpochDone(at=50, rows=25, results=0, state_bytes=0)]
+    >>> hopeless(99, 100, 100, slow), hopeless(101, 100, 100, slow)
+    (False, True)
+    """
+    done = sum(epoch.rows for epoch in epochs)
+    return seconds > took and done * took * PATIENCE < rows * seconds
+
+
+def _run(job: Growing, give_up: Callable[[float], bool]) -> dict[str, Any]:
     Path(job.scratch).mkdir()
     command = [sys.executable, "-m", "anabranch.bench.growing", msgspec.json.encode(job).decode()]
-    outcome = run_confined(command, LIMIT, patience, Path(job.scratch) / "noise")
+    outcome = run_confined(command, LIMIT, give_up, Path(job.scratch) / "noise")
     shutil.rmtree(Path(job.scratch) / "checkpoint", ignore_errors=True)
     return describe_run(outcome, read_epochs(job))
 

@@ -48,9 +48,9 @@ NOTES = (
     "memory alone.",
     "Memory is given as a share of what all state would take: the paper's 200 MB of Java objects would be "
     "another number of rows here. Results of every run, the clean-up with them, are equal to DuckDB's.",
-    "Costs in Figs 14 and 15 are the times of epochs with adaptation against those without, in turn, "
-    f"{REPEATS} times, the least of each: both do the same work, and what else the machine does only adds "
-    "to it. Sites are the tasks of a local Spark on the cores there are.",
+    "Costs in Figs 14 and 15 are the CPU time of all processes, from the second epoch to the end of the "
+    f"input, with adaptation against without, in turn, {REPEATS} times, the least of each: both do the same "
+    "work, and what else the machine does only adds to it. Sites are the tasks of a local Spark.",
     "The time of a clean-up is that of the site that is busy with it for longest, as its own clock has it: "
     "with as many machines as sites it would be the time of the whole.",
 )

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from anabranch.bench.join_oracle import Digest, digest_of_join, digest_of_results, join_text
+from anabranch.bench.measure import cpu_seconds
 from anabranch.engine.run import Run
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.locator import slot_of
@@ -135,6 +136,8 @@ class SpillCourse:
     """All there was at the end of the input."""
     seconds: float
     """What these epochs took."""
+    computing: float
+    """For how long all processes were computing in them."""
     moved: int
     rounds: int
     """Epochs after which anything moved."""
@@ -160,9 +163,11 @@ class SpillCourse:
 class _Hand:
     """Gives partitions their first sites, and has moves decided at fixed times."""
 
-    def __init__(self, asked: Approach) -> None:
-        self._asked = asked
+    def __init__(self, asked: Approach, epochs: int) -> None:
+        self._asked, self._epochs = asked, epochs
         self._ready = Event()
+        self.computed: dict[int, float] = {}
+        """The time spent computing by the second epoch, and by the end of the input."""
 
     def take(self, run: Run) -> None:
         """Takes hold of the run, whose first epoch waits for it."""
@@ -173,6 +178,8 @@ class _Hand:
         if name != "begin":
             return
         self._ready.wait()
+        if epoch in (1, self._epochs):
+            self.computed[epoch] = cpu_seconds()
         if epoch == 0 and self._asked.shares:
             ends = np.cumsum(self._asked.shares) * PARTITIONS
             sites = np.searchsorted(ends, np.arange(PARTITIONS) + 0.5).tolist()
@@ -207,7 +214,7 @@ def run_one(
     for name in STREAMS:
         session.stream(name, path=files.folder / name, ordered="time")
     session.query(QUERY, join_text(STREAMS, None))
-    hand = _Hand(asked)
+    hand = _Hand(asked, epochs)
     run = session.start(
         sinks={QUERY: scratch / "results"}, checkpoint=scratch / "checkpoint", at_end="close",
         on_step=hand.step, trigger="available-now",
@@ -215,10 +222,11 @@ def run_one(
     hand.take(run)
     run.await_termination()
     found = digest_of_results(scratch / "results", STREAMS)
-    return _course(run.recent_progress, epochs, found == files.expected)
+    computing = hand.computed[epochs] - hand.computed[1]
+    return _course(run.recent_progress, epochs, computing, found == files.expected)
 
 
-def _course(told: list[dict[str, Any]], epochs: int, equal: bool) -> SpillCourse:
+def _course(told: list[dict[str, Any]], epochs: int, computing: float, equal: bool) -> SpillCourse:
     reading, after = told[:epochs], told[epochs:]
     results = [one["sinks"][0]["numOutputRows"] for one in told]
     memory = [one["customMetrics"]["adaptation"]["memory"] for one in reading]
@@ -234,6 +242,7 @@ def _course(told: list[dict[str, Any]], epochs: int, equal: bool) -> SpillCourse
         memory=[[site["resident"] for site in sites] for sites in memory],
         state_bytes=reading[-1]["stateOperators"][0]["memoryUsedBytes"],
         seconds=sum(one["durationMs"]["triggerExecution"] for one in reading[1:]) / 1000,
+        computing=computing,
         moved=sum(moved),
         rounds=sum(count > 0 for count in moved),
         spilled=aside.index(True) if any(aside) else None,

@@ -13,13 +13,15 @@ from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import intersect
+from anabranch.routing.ranges import intersect, ranges_of
 from anabranch.routing.reach import Reach, Spilled
 from anabranch.state.manifest import Manifest
 from anabranch.state.segment import NEVER, SegmentRef, slots_in
 from anabranch.state.shelf import Shelf
 
 Slots = Sequence[tuple[int, int]]
+NOTHING = -NEVER
+"""Where the latest time of a slot is looked for: that there is no row yet."""
 
 
 class Aside:
@@ -45,6 +47,7 @@ class Aside:
         where = slots_in(slots)
         gone[where] = 0
         since = _grown(self._since, exchange, count, NEVER)
+        fresh = ranges_of(where[since[where] == NEVER])
         since[where] = np.minimum(since[where], only.since if only else manifest.epoch + 1)
         generations = _grown(self._generations, exchange, count, 0)
         generations[where] += max(1, len(only.cuts)) if only else 1
@@ -59,9 +62,13 @@ class Aside:
             gone[mine] += known[mine]
             if member.stateful:
                 dues = _grown(self._dues, member.name, count, NEVER)
-                dues[where] = NEVER if _prompt(member) else -NEVER
+                if _prompt(member):
+                    dues[where] = NEVER
+                else:
+                    # What went before is known, and there may be very much of it
+                    dues[slots_in(fresh)] = NOTHING
+                    refs = [ref for ref in refs if not ref.packed or intersect(ref.live, fresh)]
                 self._note_dues(member, refs, slots, manifest)
-                dues[dues == -NEVER] = NEVER
 
     def follow(self, manifest: Manifest) -> None:
         """Takes in what the last epoch has added in slots that owe results: windows that began there."""
@@ -131,8 +138,9 @@ class Aside:
         for member in (one for one in exchange.members if one.name in self._dues):
             watermark = member.watermark(reached)
             if watermark is not None:
-                dues = _each(np.minimum, self._dues[member.name], known, NEVER)
-                found |= dues <= watermark
+                dues = self._dues[member.name]
+                dues = np.where(dues == NOTHING, NEVER, dues)
+                found |= _each(np.minimum, dues, known, NEVER) <= watermark
         return found
 
 

@@ -114,7 +114,8 @@ def put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryRepor
             for ref in near
             if ref.table in between and (some := state.wanted(ref))
         ]
-        state.refs = [ref for ref in near if ref.table not in between]
+        # What went before stays as it is: it must not make the pieces smaller
+        state.refs = [ref for ref in near if not ref.packed and ref.table not in between]
         written, masked = put_away(state, tables, name, fsync, passed)
         done.segments += written
         done.masked += masked_as_plain(masked)

@@ -12,7 +12,7 @@ import os
 import re
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 CHUNK = 1 << 20
 REMEMBERED = 1 << 17
@@ -46,24 +46,34 @@ class Summing:
         self._file.flush()
 
 
-def check_file(path: Path, expected: int) -> None:
+class FileVersion(NamedTuple):
+    """A file as it is now: one that is written to gets another time of change, which nobody can set."""
+
+    path: str
+    inode: int
+    changed: int
+    size: int
+
+
+def check_file(path: Path, expected: int) -> FileVersion:
     """Raises Damaged if a file is not what was written.
 
     Its bytes are looked at once in a process, as long as it stays as it is. They are read, not mapped:
     a disk that has lost a block then gives an error instead of a signal that ends the process.
     """
     entry = os.stat(path)
-    # A file that is written to gets another time of change, which nobody can set
-    found = _checksum_of(str(path), entry.st_ino, entry.st_ctime_ns, entry.st_size)
+    version = FileVersion(str(path), entry.st_ino, entry.st_ctime_ns, entry.st_size)
+    found = _checksum_of(version)
     if found != expected:
         raise Damaged(f"its checksum is {found:08x}, but {expected:08x} was written")
+    return version
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def _checksum_of(path: str, inode: int, changed: int, size: int) -> int:
+def _checksum_of(version: FileVersion) -> int:
     found = 0
     buffer = memoryview(bytearray(CHUNK))
-    with open(path, "rb", buffering=0) as file:
+    with open(version.path, "rb", buffering=0) as file:
         while length := file.readinto(buffer):
             found = zlib.crc32(buffer[:length], found)
     return found

@@ -8,6 +8,7 @@ count: moving a partition or merging a slice away changes only the reference, ne
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from anabranch.routing.frame import to_table
 from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import changes, sort_locators
-from anabranch.state.checksum import Damaged, Summing, check_file
+from anabranch.state.checksum import Damaged, FileVersion, Summing, check_file
 from anabranch.state.place import Place
 from anabranch.state.stretch import Stretches, order_within, runs
 
@@ -33,6 +34,9 @@ STEPS = 64
 """In how many steps a segment tells at most where its rows are."""
 SLICES = 8
 """Slices of a segment that are read one by one: more of them are copied into one frame, which costs less."""
+SMALL, KEPT_OPEN = 512 * 1024, 512
+"""Bytes of a segment that stays mapped when an epoch has ended, and how many do, in each process: to open one
+takes longer than to look something up in it. Their files may be gone by then, so they are not to be large."""
 Ranges = list[tuple[int, int]]
 
 
@@ -130,30 +134,45 @@ def write_arrow(
 
 def open_arrow(place: Place, file: str, expected: int) -> pa.RecordBatchFileReader:
     """A memory-mapped file whose bytes are those that were written; raises Damaged if they are not."""
+    return _mapped(_checked(place, file, expected).path)
+
+
+def _checked(place: Place, file: str, expected: int) -> FileVersion:
     path = place.local(file)
     try:
-        check_file(path, expected)
+        return check_file(path, expected)
     except Damaged:
         if not place.renew(file):
             raise
         # It was a copy: perhaps the file itself is whole
         path = place.local(file)
-        check_file(path, expected)
-    return pa.ipc.open_file(pa.memory_map(str(path)))
+        return check_file(path, expected)
+
+
+def _mapped(path: str) -> pa.RecordBatchFileReader:
+    return pa.ipc.open_file(pa.memory_map(path))
 
 
 def open_segment(place: Place, ref: SegmentRef) -> pl.DataFrame:
     """All rows of a segment: mapped, or unpacked if it is packed."""
     try:
-        batch = open_arrow(place, ref.file, ref.checksum).get_batch(ref.batch)
+        version = _checked(place, ref.file, ref.checksum)
+        opens = _frame if ref.packed or ref.bytes > SMALL else _kept_frame
+        return opens(version, ref.batch)
     except (OSError, pa.ArrowException, Damaged) as error:
         raise StateError(
             f"The state segment '{place}/{ref.file}' named by the checkpoint cannot be read: {error}. "
             "Was the checkpoint folder changed by hand? Restore it or start with a new one."
         ) from error
-    frame = pl.from_arrow(batch)
+
+
+def _frame(version: FileVersion, batch: int) -> pl.DataFrame:
+    frame = pl.from_arrow(_mapped(version.path).get_batch(batch))
     assert isinstance(frame, pl.DataFrame)
     return frame
+
+
+_kept_frame = functools.lru_cache(maxsize=KEPT_OPEN)(_frame)
 
 
 def read_slots(segment: pl.DataFrame, wanted: Ranges) -> list[pl.DataFrame]:
