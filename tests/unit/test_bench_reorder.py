@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch.bench import reorder
+from anabranch.bench import matches, reorder
+from anabranch.bench.shape_runs import expected_digest
 from anabranch.observe.steps import silent
 
 
@@ -18,6 +19,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reorder, "KEYS", 10)
     monkeypatch.setattr(reorder, "EPOCHS", (1, 3, 3))
     monkeypatch.setattr(reorder, "SETTLING", 1)
+    monkeypatch.setattr(matches, "ROWS", 1200)
+    monkeypatch.setattr(matches, "EPOCHS", 3)
+    monkeypatch.setattr(matches, "SETTLING", 1)
+    monkeypatch.setattr(matches, "MATCHES", (100,))
 
 
 @pytest.mark.usefixtures("few")
@@ -28,19 +33,26 @@ def test_the_figures_of_reorder() -> None:
     assert result.figures["results"] > 0
     for run in result.figures["runs"].values():
         assert min(run["halves"]) > 0
-    assert [bar.name for bar in result.bars] == ["over_best", "over_worst"]
+    assert [bar.name for bar in result.bars] == [
+        "over_best", "over_worst", "matches.100.time_over_best",
+    ]  # fmt: skip
+    many = result.figures["matches"]["100"]
+    assert {*many["runs"]} == {*reorder.TREES, "adaptive"}
+    assert min(run["state_bytes"] for run in many["runs"].values()) > 0
+    assert any("100 matches" in line for line in reorder.reorder_lines(result.figures))
 
 
 @pytest.mark.usefixtures("few")
 def test_a_shape_that_gives_other_rows_makes_it_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
     def one_is(digest: tuple[int, ...]) -> Callable[..., dict[str, Any]]:
         def run(frames: dict[str, list[pl.DataFrame]], shape: str) -> dict[str, Any]:
-            found = digest if shape == "adaptive" else reorder._expected(frames)
+            found = digest if shape == "adaptive" else expected_digest(frames, reorder.SQL)
             return {"digest": found, "rows_per_s": 1, "halves": [1, 1]}
 
         return run
 
-    right = reorder._expected(reorder._frames(200))
+    monkeypatch.setattr(reorder, "by_matches", lambda quick, steps: {})
+    right = expected_digest(reorder._frames(200), reorder.SQL)
     for digest, sound in (right, True), ((0,), False):
         monkeypatch.setattr(reorder, "_run", one_is(digest))
         assert reorder.run_reorder(True, silent()).sound == sound

@@ -163,13 +163,13 @@ def start(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> N
 
 @app.command()
 def reorder(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
-    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (5 minutes)."""
+    """Three streams whose rates change: fixed shapes of their join, and shapes that follow (7 minutes)."""
     _finish(_measure(["reorder"], quick, save), as_json)
 
 
 @app.command()
 def plans(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
-    """Plans and load together, on emulated sites: the paper on plan-aware balancing (about 2 minutes)."""
+    """Plans and load together, on emulated sites: the paper on plan-aware balancing (6 minutes)."""
     _finish(_measure(["plans"], quick, save), as_json)
 
 

@@ -1,17 +1,15 @@
-"""The experiments of the paper on plan-aware balancing, one after another: their runs, and what they show."""
+"""Figs 7 and 8 of the paper on plan-aware balancing: balancing and re-optimising, each alone and together."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from anabranch.bench.plan_runs import PlanCourse, PlanTraffic, PlanWay, run_plan
-from anabranch.observe.steps import Steps
+from anabranch.bench.plan_runs import PlanCourse, PlanTraffic
+from anabranch.bench.plan_shared import PlanExperiments, ratio
 from anabranch.settings import FIXED_PLANS, NONE
-from anabranch.simulate.service import EPOCH
 
 COMPARED_AT = 120.0
 """Seconds of the run at which results are compared: a minute and a half after the change."""
-QUICK_EPOCH = 2 * EPOCH
 CHANGE = PlanTraffic(
     rates=(100, 100, 100), window=60.0, seconds=200.0, keys=800, change=30.0, later=(100, 5, 5)
 )
@@ -26,20 +24,6 @@ EVERY = 10.0
 """Seconds from one point of a drawn line to the next."""
 
 
-class PlanExperiments:
-    """The runs of all figures."""
-
-    def __init__(self, quick: bool, steps: Steps) -> None:
-        self._epoch, self._steps = QUICK_EPOCH if quick else EPOCH, steps
-        self.equal = True
-
-    def run(self, title: str, traffic: PlanTraffic, settings: dict[str, Any]) -> PlanCourse:
-        self._steps.begin(title)
-        course = run_plan(traffic, PlanWay(settings, self._epoch))
-        self.equal &= course.equal
-        return course
-
-
 def adaptation(bench: PlanExperiments) -> dict[str, Any]:
     """Figs 7 and 8: neither balancing nor re-optimising, one of them, both."""
     runs = {
@@ -51,7 +35,7 @@ def adaptation(bench: PlanExperiments) -> dict[str, Any]:
     reduced = max(most["reoptimising"] / most["none"], most["both"] / most["balancing"])
     return {
         "fig7": {
-            **{name: _ratio(compared[name], compared["none"]) for name in [*WAYS][1:]},
+            **{name: ratio(compared[name], compared["none"]) for name in [*WAYS][1:]},
             "compared_at_seconds": COMPARED_AT,
             "results": compared,
             "results_at_end": {name: course.total for name, course in runs.items()},
@@ -68,10 +52,6 @@ def adaptation(bench: PlanExperiments) -> dict[str, Any]:
             "over_time": {name: _in_system(course, moments) for name, course in runs.items()},
         },
     }
-
-
-def _ratio(one: float, other: float) -> float:
-    return round(one / other, 4) if other else float("inf")
 
 
 def _in_system(course: PlanCourse, moments: list[float]) -> list[int]:

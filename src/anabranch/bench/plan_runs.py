@@ -25,6 +25,12 @@ SQL = (
     "JOIN b ON a.k = b.k AND b.t BETWEEN a.t - {w} AND a.t + {w} "
     "JOIN c ON a.k = c.k AND c.t BETWEEN a.t - {w} AND a.t + {w} AND c.t BETWEEN b.t - {w} AND b.t + {w}"
 )
+CHAIN = (
+    "SELECT a.t AS t, a.v AS x, b.v AS y, c.v AS z FROM a "
+    "JOIN b ON a.k = b.k AND b.t BETWEEN a.t - {w} AND a.t + {w} "
+    "JOIN c ON b.k = c.k AND c.t BETWEEN b.t - {w} AND b.t + {w}"
+)
+"""Bounds from one stream to the next alone: a row of A can be in a result with one of C two windows later."""
 LEFT_DEEP = "((0,1),2)"
 RIGHT_DEEP = "(0,(1,2))"
 
@@ -44,6 +50,7 @@ class PlanTraffic:
     """When the rates change, if they do ..."""
     later: Sequence[float] = ()
     """... to these."""
+    query: str = SQL
     seed: int = 7
 
     @cached_property
@@ -73,7 +80,7 @@ class PlanTraffic:
 
     @property
     def text(self) -> str:
-        return SQL.format(w=round(self.window * TICKS))
+        return self.query.format(w=round(self.window * TICKS))
 
     def digest(self, upto: float) -> tuple[int, ...]:
         """What DuckDB makes of the rows up to a time."""
@@ -102,6 +109,8 @@ class PlanWay:
     epoch: float = EPOCH
     """Seconds of the streams in an epoch."""
     service: Service = SERVICE
+    replan: tuple[float, str] | None = None
+    """When a change of shape is asked for, in seconds of the streams, and to which."""
 
 
 @dataclass
@@ -109,6 +118,10 @@ class PlanCourse:
     """What a run did: values after each epoch."""
 
     times: list[float]
+    reads: list[float]
+    """Up to which time of the streams."""
+    spent: list[float]
+    """The seconds that the epoch took; it may have waited for its rows before."""
     results: list[int]
     """So far."""
     waiting: list[int]
@@ -137,11 +150,12 @@ class PlanCourse:
         return [int(one) for one in np.append(0, self.results)[done]]
 
 
-class Placer:
-    """Gives partitions their first sites."""
+class PlanHand:
+    """Gives partitions their first sites, and asks for another shape when it is time."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: PlanClock, replan: tuple[float, str] | None) -> None:
         self._ready = Event()
+        self._clock, self._replan = clock, replan
 
     def take(self, run: Run) -> None:
         """Takes hold of the run, whose first epoch waits for it."""
@@ -152,11 +166,14 @@ class Placer:
         if name != "begin":
             return
         self._ready.wait()
+        (subquery,) = self._run.plan.subqueries
         if epoch == 0:
-            (subquery,) = self._run.plan.subqueries
             known = self._run.partition_map(subquery)
             self._run.repartition(subquery, known.on(first_sites(len(known.starts))))
             self._run.release(subquery)
+        if self._replan is not None and self._clock.read >= self._replan[0]:
+            self._run.replan(subquery, self._replan[1])
+            self._replan = None
 
 
 def first_sites(partitions: int) -> list[int]:
@@ -183,7 +200,7 @@ def run_plan(traffic: PlanTraffic, way: PlanWay) -> PlanCourse:
     for name, rows in traffic.rows.items():
         session.stream(name, ArrivalSource(rows, clock), ordered="t")
     session.query(QUERY, traffic.text)
-    hand, times, reads = Placer(), list[float](), list[float]()
+    hand, times, reads = PlanHand(clock, way.replan), list[float](), list[float]()
 
     def step(name: str, epoch: int) -> None:
         hand.step(name, epoch)
@@ -200,6 +217,8 @@ def run_plan(traffic: PlanTraffic, way: PlanWay) -> PlanCourse:
     busy = [[site["busySeconds"] for site in one["customMetrics"]["sites"]] for one in told]
     return PlanCourse(
         times=times,
+        reads=reads,
+        spent=clock.spent,
         results=np.cumsum([one["sinks"][0]["numOutputRows"] for one in told]).tolist(),
         waiting=[
             sum(int(np.diff(np.searchsorted(some, [read, now]))[0]) for some in arrived)

@@ -8,7 +8,7 @@ whatever else the machine does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from anabranch.engine.preparing import Ahead
 from anabranch.engine.report import EpochReport, SubqueryReport
 from anabranch.engine.transport import Transport, Twin
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import intersect, union
 from anabranch.session import Session
 from anabranch.simulate.service import Service
 from anabranch.sources.base import EpochLimits, Offer, ReadContext, Reader, StreamSample
@@ -37,6 +38,8 @@ class PlanClock:
         """Seconds of the streams that one epoch takes in, if they are there; seconds of the run."""
         self.now = epoch
         self.read = 0.0
+        self.spent: list[float] = []
+        """The seconds that each epoch has taken, without what it waited for rows."""
 
     @property
     def upto(self) -> float:
@@ -50,6 +53,7 @@ class PlanClock:
     def pass_epoch(self, seconds: float) -> None:
         """An epoch has taken so long; the next one begins when there is enough for it to read."""
         self.read = self.upto
+        self.spent.append(seconds)
         self.now = max(self.now + seconds, self.read + self._epoch)
 
 
@@ -112,8 +116,9 @@ class ServiceTwin(Twin):
         came = self._came(orders)
         for part in report.sites:
             part.started, part.seconds = 0.0, came.get(part.site, 0.0)
-            for done in part.subqueries.values():
+            for name, done in part.subqueries.items():
                 done.seconds = self._takes(done, orders.epoch)
+                done.seconds += done.rows_in * self._twice(orders, name, part.site)
                 part.seconds += done.seconds
         report.seconds = max(part.seconds for part in report.sites)
         self._clock.pass_epoch(report.seconds)
@@ -129,6 +134,16 @@ class ServiceTwin(Twin):
             done.rows_in * ask.row + done.compared * ask.pair + made * ask.intermediate
             + done.sampling
         )  # fmt: skip
+
+    def _twice(self, orders: Orders, name: str, site: int) -> float:
+        """What it takes a site to look up new rows a second time, where slots are on a parallel track."""
+        turn = orders.turns.get(name)
+        if turn is None or not turn.tracks:
+            return 0.0
+        known = orders.maps[orders.plan.subqueries[name].exchange]
+        tracked = union([(one.first, one.end) for one in turn.tracks], [])
+        share = _slots(intersect(known.owned_by(site), tracked)) / _slots(known.owned_by(site))
+        return share * self._service.row
 
     def _came(self, orders: Orders) -> dict[int, float]:
         """The seconds that sites take for state that goes to others or comes from them."""
@@ -154,12 +169,16 @@ class ServiceTwin(Twin):
 
 def made_between(done: SubqueryReport, epoch: int) -> int:
     """The rows of intermediates that were made in an epoch, new ones and those of a change of shape."""
-    # What is merged has rows of earlier epochs
+    # What is merged is of a higher tier. On a track, what has a row from before its cut is born with that
     return sum(
         ref.rows
         for ref in done.segments
-        if ref.table.startswith("mid") and ref.born == (epoch, epoch)
+        if ref.table.startswith("mid") and ref.born[1] == epoch and not ref.tier
     )
+
+
+def _slots(ranges: Sequence[tuple[int, int]]) -> int:
+    return max(1, sum(end - first for first, end in ranges))
 
 
 class ServiceSession(Session):

@@ -8,24 +8,19 @@ what A and B make is dear. In-process: what is measured is the join, by the time
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from anabranch.bench.duck import connect
+from anabranch.bench.matches import MATCHES, by_matches
 from anabranch.bench.measure import load, machine
 from anabranch.bench.result import Result
-from anabranch.errors import RunError
+from anabranch.bench.shape_runs import ADAPTIVE, TREES, Frames, expected_digest, run_shape
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
-from anabranch.session import Session
-from anabranch.testing.sources import EpochSource
 
 ROWS = 60_000
 """Rows of a fast stream in an epoch; slow ones have a twentieth."""
@@ -39,8 +34,6 @@ SECONDS = 100
 """What an epoch covers; rows meet within so many epochs on either side."""
 REACH = 5
 FAST = ("", "a", "b")
-TREES = ("m-way", "((0,1),2)", "((0,2),1)", "(0,(1,2))")
-ADAPTIVE = "adaptive"
 SQL = (
     "SELECT a.t AS t, a.v AS x, b.v AS y, c.v AS z FROM a "
     f"JOIN b ON a.k = b.k AND b.t BETWEEN a.t - {REACH * SECONDS} AND a.t + {REACH * SECONDS} "
@@ -54,6 +47,9 @@ NOTES = (
     "rows_per_s is by the time of the processor, so that others on the machine do not count. over_best is "
     "what the adaptive run does against the best of the fixed shapes in that half, the lesser of both; "
     "over_worst what it does over all epochs against the worst of them.",
+    "matches: streams of one rate, where a row meets so many of each other one; of pairs of B and C one in "
+    "476 suits. time_over_best is the time of the adaptive run against the fastest fixed shape: shapes are "
+    "chosen for time, and state is told beside it.",
     "One process, no Spark: two sites, one after the other; nothing is flushed to the disk.",
 )
 
@@ -63,9 +59,9 @@ def run_reorder(quick: bool, steps: Steps) -> Result:
     rows = ROWS // 2 if quick else ROWS
     before = load()
     frames = _frames(rows)
-    steps.expect(2 + len(TREES))
+    steps.expect(2 + len(TREES) + len(MATCHES))
     steps.begin("DuckDB, all at once")
-    expected = _expected(frames)
+    expected = expected_digest(frames, SQL)
     runs: dict[str, dict[str, Any]] = {}
     for shape in (*TREES, ADAPTIVE):
         steps.begin(f"{shape}")
@@ -77,6 +73,8 @@ def run_reorder(quick: bool, steps: Steps) -> Result:
     adaptive = runs[ADAPTIVE]
     over_best = min(mine / best for mine, best in zip(adaptive["halves"], halves, strict=True))
     worst = min(runs[shape]["rows_per_s"] for shape in TREES)
+    matches = by_matches(quick, steps)
+    equal &= all(one["equal"] for one in matches.values())
     figures = {
         "quick": quick,
         "rows": sum(frame.height for some in frames.values() for frame in some),
@@ -86,19 +84,24 @@ def run_reorder(quick: bool, steps: Steps) -> Result:
         "over_worst": round(adaptive["rows_per_s"] / worst, 3),
         "settling_epochs": SETTLING,
         "runs": runs,
+        "matches": matches,
     }
     bars = (
         Bar("over_best", figures["over_best"], ">=", 0.9),
         Bar("over_worst", figures["over_worst"], ">=", 1.3),
+        *(
+            Bar(f"matches.{number}.time_over_best", one["time_over_best"], "<=", 1.2)
+            for number, one in matches.items()
+        ),
     )
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine()}
     return Result("reorder", figures, bars, NOTES, equal, circumstances)
 
 
-def _frames(rows: int) -> dict[str, list[pl.DataFrame]]:
+def _frames(rows: int) -> Frames:
     """The epochs of each stream."""
     rng = np.random.default_rng(7)
-    frames: dict[str, list[pl.DataFrame]] = {name: [] for name in "abc"}
+    frames: Frames = {name: [] for name in "abc"}
     begin = 0
     for epochs, fast in zip(EPOCHS, FAST, strict=True):
         for epoch in range(begin, begin + epochs):
@@ -112,72 +115,23 @@ def _frames(rows: int) -> dict[str, list[pl.DataFrame]]:
     return frames
 
 
-def _run(frames: dict[str, list[pl.DataFrame]], shape: str) -> dict[str, Any]:
+def _run(frames: Frames, shape: str) -> dict[str, Any]:
     """One run: rows a second in each half and over all, the most state, the shapes it came to."""
-    given = {} if shape == ADAPTIVE else {"join_shape": shape, "plans": "fixed"}
-    epochs = sum(EPOCHS)
-    settings = {"policy": "none", "fsync": False, "partitions_per_site": 4, "recent_progress": 1000}
-    session = Session.in_process(2, {**settings, **given})
-    for name, some in frames.items():
-        session.stream(name, EpochSource(some), ordered="t")
-    session.query("joined", SQL)
-    times = np.zeros(epochs + 1)
-
-    def on_step(step: str, epoch: int) -> None:
-        if step == "begin" and epoch <= epochs:
-            times[epoch] = time.process_time()
-
-    with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
-        run = session.start(
-            sinks={"joined": "memory"},
-            checkpoint=Path(scratch) / "c",
-            on_step=on_step,
-            at_end="close",
-        )
-        run.await_termination()
-        results = run.results("joined")
-    if not results.height:
-        raise RunError("The join has no results.")
-    seconds = np.diff(times)
-    rows = np.array(
-        [sum(some[epoch].height for some in frames.values()) for epoch in range(epochs)]
-    )
-    halves = []
-    for begin, end in pairwise(np.cumsum(EPOCHS).tolist()):
-        counted = slice(begin + SETTLING, end)
-        halves.append(round(float(rows[counted].sum() / seconds[counted].sum())))
-    told = run.recent_progress
-    state = [sum(one["memoryUsedBytes"] for one in epoch["stateOperators"]) for epoch in told]
-    lines = [line for line in run.history() if line["kind"] == "replan" and line["accepted"]]
+    course = run_shape(frames, SQL, shape)
     return {
-        "digest": _digest(results),
-        "rows_per_s": round(float(rows.sum() / seconds.sum())),
-        "halves": halves,
-        "state_bytes_most": max(state),
+        "digest": course.digest,
+        "rows_per_s": course.rate(slice(None)),
+        "halves": [
+            course.rate(slice(begin + SETTLING, end))
+            for begin, end in pairwise(np.cumsum(EPOCHS).tolist())
+        ],
+        "state_bytes_most": max(course.state),
         "changes": [
             {key: line[key] for key in ("epoch", "before", "shape", "costExpected", "costMeasured")}
             | {"partitions": len(line["partitions"])}
-            for line in lines
+            for line in course.lines
         ],
     }
-
-
-def _digest(results: pl.DataFrame) -> tuple[int, ...]:
-    """How many rows, and sums that tell whether they are the same."""
-    sums = results.select(pl.col("t", "x", "y", "z").cast(pl.Int64).sum())
-    mixed = (
-        results["t"].cast(pl.Int64) * results["x"] * (results["y"] + 1) * (results["z"] + 7)
-    ).sum()
-    return results.height, *sums.row(0), int(mixed)
-
-
-def _expected(frames: dict[str, list[pl.DataFrame]]) -> tuple[int, ...]:
-    with connect() as duck:
-        for name, some in frames.items():
-            duck.register(name, pl.concat(some).to_arrow())
-        found = pl.from_arrow(duck.sql(SQL).to_arrow_table())
-    assert isinstance(found, pl.DataFrame)
-    return _digest(found)
 
 
 def reorder_lines(figures: dict[str, Any]) -> Iterator[str]:
@@ -193,4 +147,10 @@ def reorder_lines(figures: dict[str, Any]) -> Iterator[str]:
             f"after epoch {change['epoch']}: {change['shape']} in place of {change['before']} on "
             f"{change['partitions']} partitions"
         )
+    for number, one in figures["matches"].items():
+        told = ", ".join(
+            f"{shape} {run['rows_per_s']:,} rows/s and {run['state_bytes'] / 1e6:.1f} MB"
+            for shape, run in one["runs"].items()
+        )
+        yield f"{number} matches a row: {told}"
     yield (f"{figures['results']:,} results, equal to DuckDB's: {str(figures['equal']).lower()}")

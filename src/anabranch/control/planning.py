@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from anabranch.adapt.actions import Replan
@@ -71,6 +71,7 @@ class PlanChoice:
 
     def _observe(self, observed: Observed) -> None:
         """Takes in what joins have done, and what they would do in other shapes."""
+        self._shapes.observe(observed)
         for name in self._joins:
             done = observed.joins.get(name, JoinWork())
             rates = observed.inputs.get(self._plan.subqueries[name].exchange)
@@ -154,7 +155,7 @@ class PlanChoice:
         kept = self._shapes.kept(name, shape)
         actions: list[Replan] = self._shapes.changes(
             name, known, starts, kept, cause, manifest.subqueries[name],
-            self._counted(name, known, starts),
+            self.counted(name, known, starts),
         )  # fmt: skip
         reason = cause if accepted else "its state is on its way, or put aside"
         lines = [
@@ -165,7 +166,7 @@ class PlanChoice:
             self._open += [Measuring(name, line, self._pace.get(name, 0.0)) for line in lines]
         return lines
 
-    def _counted(self, name: str, known: PartitionMap, starts: list[int]) -> Counted | None:
+    def counted(self, name: str, known: PartitionMap, starts: Sequence[int]) -> Counted | None:
         """What was counted of these partitions, or of their sites."""
         by_site = self._settings.plans == PER_SITE
         groups = {known.site_at(start) if by_site else start for start in starts}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from anabranch.adapt.policies.guessing import InputFlow, guessed, on_the_way
 from anabranch.adapt.policies.plans import Counted
 from anabranch.adapt.policies.transitions import Affected
+from anabranch.language.shape import Inputs
 from anabranch.routing.ranges import intersect
 from anabranch.routing.shaped import Slots
 from anabranch.state.manifest import Manifest, SubqueryRecord
 from anabranch.state.segment import SegmentRef
 
-RECENT = 0.3
+RECENT = 0.5
 """The weight of the newest epoch in the means."""
 
 
@@ -27,6 +29,8 @@ class Pace:
     """Rows of an epoch."""
     time: float | None = None
     """How far the watermark comes in an epoch."""
+    inputs: tuple[float, ...] = ()
+    """Rows of each input in an epoch, where that is known."""
 
 
 class Paces:
@@ -50,6 +54,13 @@ class Paces:
             seen.time = _mean(seen.time, (now.watermark - seen.watermark) / epochs)
         seen.epoch, seen.rows_in, seen.watermark = manifest.epoch, now.rows_in, now.watermark
 
+    def take_in(self, name: str, rows: Sequence[float]) -> None:
+        """Takes in what an epoch brought to each input of a join."""
+        pace = self._paces.get(name)
+        if pace is not None:
+            before = pace.inputs or [None] * len(rows)
+            pace.inputs = tuple(map(_mean, before, rows))
+
     def remembered(
         self, name: str, record: SubqueryRecord, slots: Slots, endless: bool,
         counted: Counted | None,
@@ -65,7 +76,17 @@ class Paces:
         epochs = None
         if not endless and rows is not None:
             epochs = _epochs(pace, [ref for ref in inputs if _rows_in(ref, slots)])
-        return Affected(mine, arriving, epochs, endless, counted)
+        if pace is None or not pace.inputs or epochs is None:
+            return Affected(mine, arriving, epochs, endless, counted)
+        kept = _by_inputs(record.shelf, slots)
+        flows = []
+        for number, fresh in enumerate(pace.inputs):
+            own = [ref for ref in inputs if ref.table == f"in{number}" and _rows_in(ref, slots)]
+            stays = _epochs(pace, own) or epochs
+            flows.append(InputFlow(kept.pop((number,), 0.0), fresh * share, stays))
+        counted = counted or guessed(flows, kept)
+        meanwhile = on_the_way(counted, flows, epochs) if counted else None
+        return Affected(mine, arriving, epochs, endless, counted, meanwhile)
 
 
 def _epochs(pace: Pace | None, old: Sequence[SegmentRef]) -> float | None:
@@ -74,6 +95,16 @@ def _epochs(pace: Pace | None, old: Sequence[SegmentRef]) -> float | None:
         return None
     left = max((ref.max_due for ref in old), default=pace.watermark) - pace.watermark
     return max(1.0, left / pace.time)
+
+
+def _by_inputs(shelf: Iterable[SegmentRef], slots: Slots) -> dict[Inputs, float]:
+    """The rows in these slots of each input, and of each intermediate."""
+    found: dict[Inputs, float] = {}
+    for ref in shelf:
+        if ref.table.startswith(("in", "mid")):
+            inputs = tuple(map(int, ref.table.lstrip("indm")))
+            found[inputs] = found.get(inputs, 0.0) + _rows_in(ref, slots)
+    return found
 
 
 def _rows_in(ref: SegmentRef, slots: Slots) -> float:

@@ -18,6 +18,7 @@ from anabranch.adapt.policies.transitions import choose_transition
 from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
 from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
+from anabranch.control.observed import Observed
 from anabranch.control.rates import Paces
 from anabranch.errors import SettingsError
 from anabranch.language.join import Join
@@ -91,6 +92,13 @@ class JoinShapes:
             )  # fmt: skip
             found.append(Replan(exchange, some[0], cause, subquery, tuple(some), *texts, way=way))
         return found
+
+    def observe(self, observed: Observed) -> None:
+        """Takes in what came to the inputs of joins."""
+        for name in self.inputs:
+            came = observed.inputs.get(self._plan.subqueries[name].exchange)
+            if came is not None:
+                self._rates.take_in(name, came.rows)
 
     def endless(self, subquery: str) -> bool:
         """Whether rows of a join are kept for ever: a track would not end."""

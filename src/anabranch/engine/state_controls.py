@@ -80,8 +80,9 @@ class StateControls(Steering):
             kept = kept_shape(shape, joins.inputs[subquery])
             manifest = self._checkpoint.manifest
             record = manifest.subqueries[subquery]
+            counted = self._governor.planning.counted(subquery, known, starts)
             actions = joins.changes(
-                subquery, known, starts, kept, "asked for", record, transition=transition
+                subquery, known, starts, kept, "asked for", record, counted, transition
             )
             self._governor.holdings.request(actions, manifest.epoch)
 

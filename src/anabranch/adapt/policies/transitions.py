@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from anabranch.adapt.policies.plans import PROBED, WORTH, Counted, Plans
+from anabranch.adapt.policies.plans import PROBED, Counted, Plans
 from anabranch.language.shape import JoinShape, inputs_of
 from anabranch.settings import AUTO, MOVING_STATE, PARALLEL_TRACK
 
 ENDLESS = "rows are kept for ever, so a track would not end"
 UNKNOWN = "it is not known yet how soon the rows of before go"
-UNSURE = "a track would not save enough to be sure of"
 WAYS = {MOVING_STATE: "by moving state", PARALLEL_TRACK: "on a parallel track"}
 
 
@@ -34,7 +33,9 @@ class Affected:
     endless: bool = False
     """Whether some rows never go."""
     counted: Counted | None = None
-    """What a sample has shown, if there was one."""
+    """What a sample has shown, or what it would about show."""
+    meanwhile: Counted | None = None
+    """What it would show on the way, if rows go on coming as they do: after a rush there is less and less."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ MOVED = Way(MOVING_STATE, 0.0, None, "nothing was estimated")
 
 
 def choose_transition(asked: str, before: JoinShape, after: JoinShape, known: Affected) -> Way:
-    """The way that costs less; a track only if it is clearly less, for it takes longer."""
+    """The way that costs less: equal work is better done bit by bit, on a track, than at once."""
     moving = _moving(before, after, known)
     track = None if known.endless else _track(before, after, known)
     if asked == MOVING_STATE:
@@ -75,10 +76,8 @@ def choose_transition(asked: str, before: JoinShape, after: JoinShape, known: Af
     assert asked == AUTO
     if track is None:
         return Way(MOVING_STATE, moving, None, UNKNOWN)
-    if track * WORTH < moving:
-        return Way(PARALLEL_TRACK, moving, track, "it costs less")
-    reason = "it costs less" if moving <= track else UNSURE
-    return Way(MOVING_STATE, moving, track, reason)
+    protocol = PARALLEL_TRACK if track < moving else MOVING_STATE
+    return Way(protocol, moving, track, "it costs less")
 
 
 def _moving(before: JoinShape, after: JoinShape, known: Affected) -> float:
@@ -98,7 +97,7 @@ def _track(before: JoinShape, after: JoinShape, known: Affected) -> float | None
     least = PROBED * known.arriving
     if known.counted is None:
         return known.epochs * least
-    plans = Plans(len(after.inputs), known.counted)
+    plans = Plans(len(after.inputs), known.meanwhile or known.counted)
     if not math.isfinite(plans.cost(before) + plans.cost(after)):
         return known.epochs * least  # one of them is never counted
     root = plans.cost_of_join(tuple(sorted(map(inputs_of, before.parts))))
