@@ -12,6 +12,7 @@ from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.plans import plans_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
+from anabranch.bench.scaleout import scaleout_lines
 from anabranch.bench.speed_report import SPEED_LINES
 from anabranch.bench.store import store_lines
 
@@ -283,5 +284,6 @@ LINES = {
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
     "topn": _topn, "observe": _observe, "kafka": kafka_lines, "store": store_lines,
+    "scaleout": scaleout_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
