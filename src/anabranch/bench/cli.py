@@ -211,6 +211,12 @@ def scaleout(as_json: AsJson = False, quick: Quick = False, save: Save = None) -
     _finish(_measure(["scaleout"], quick, save), as_json)
 
 
+@app.command()
+def nexmark(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Queries of Nexmark over 10 million events, rate against Spark's (about 20 minutes)."""
+    _finish(_measure(["nexmark"], quick, save), as_json)
+
+
 @app.command("all")
 def all_(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """All benchmarks, one after another."""

@@ -12,6 +12,7 @@ from anabranch.bench.idle import run_idle
 from anabranch.bench.join import run_join, run_multijoin
 from anabranch.bench.kafka import run_kafka
 from anabranch.bench.latency import run_latency
+from anabranch.bench.nexmark import run_nexmark
 from anabranch.bench.observe import run_observe
 from anabranch.bench.overflow import run_overflow
 from anabranch.bench.partitioning import run_partitioning
@@ -61,4 +62,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "kafka": run_kafka,
     "store": run_store,
     "scaleout": run_scaleout,
+    "nexmark": run_nexmark,
 }

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.bench.kafka import kafka_lines
+from anabranch.bench.nexmark import nexmark_lines
 from anabranch.bench.plans import plans_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
@@ -284,6 +285,6 @@ LINES = {
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
     "topn": _topn, "observe": _observe, "kafka": kafka_lines, "store": store_lines,
-    "scaleout": scaleout_lines,
+    "scaleout": scaleout_lines, "nexmark": nexmark_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""
