@@ -217,6 +217,12 @@ def nexmark(as_json: AsJson = False, quick: Quick = False, save: Save = None) ->
     _finish(_measure(["nexmark"], quick, save), as_json)
 
 
+@app.command()
+def scale(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W1 and W2 on one core and two; growing state, queries, files and sites (about 15 minutes)."""
+    _finish(_measure(["scale"], quick, save), as_json)
+
+
 @app.command("all")
 def all_(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """All benchmarks, one after another."""

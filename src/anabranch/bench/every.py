@@ -19,6 +19,7 @@ from anabranch.bench.partitioning import run_partitioning
 from anabranch.bench.plans import run_plans
 from anabranch.bench.reorder import run_reorder
 from anabranch.bench.result import Result
+from anabranch.bench.scale import run_scale
 from anabranch.bench.scaleout import run_scaleout
 from anabranch.bench.sharing import run_sharing
 from anabranch.bench.skew import run_skew
@@ -63,4 +64,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "store": run_store,
     "scaleout": run_scaleout,
     "nexmark": run_nexmark,
+    "scale": run_scale,
 }
