@@ -68,6 +68,15 @@ def test_the_load_policy_moves_partitions_of_the_model() -> None:
     assert moving.moved > fixed.moved == 0
 
 
+@pytest.mark.parametrize("quick", [False, True])
+def test_streams_end_with_an_epoch(quick: bool) -> None:
+    """Else time goes on for which no rows came, and throughput is less than the load."""
+    bench = scaleout.ScaleOut(quick, silent())
+    for operator in OPERATORS.values():
+        for part in bench._span(operator, 0.4 * operator.capacity(8)):
+            assert part % operator.epoch == pytest.approx(0)
+
+
 def test_the_figures_of_scaleout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each figure has its curves; what is measured of 8 sites is held against the bar."""
 

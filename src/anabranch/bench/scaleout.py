@@ -7,6 +7,7 @@ how evenly work is divided, not how fast this machine is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -151,9 +152,10 @@ class ScaleOut:
         return {"load": round(rate, 1), **found}
 
     def _span(self, operator: ScaledOperator, rate: float) -> tuple[float, float]:
-        """Seconds in which windows fill, and those that count."""
+        """Seconds in which windows fill, and those that count; the streams end with an epoch."""
         fills = operator.window or 2 * operator.window_rows / rate
-        return fills + SETTLING, self._seconds
+        epochs = math.ceil((fills + SETTLING) / operator.epoch)
+        return epochs * operator.epoch, self._seconds
 
 
 def _able(sites: int, hosts: Hosts) -> int:
