@@ -18,6 +18,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from flux_figures import draw_flux
 from plan_figures import draw_plans
+from scaleout_figures import draw_scaleout
 from spill_figures import draw_spill
 
 HERE = Path(__file__).parent
@@ -303,6 +304,7 @@ def main() -> None:
         ("skew", "skew", draw_skew),
         ("spill", "spill", draw_spill),
         ("plans", "plans", draw_plans),
+        ("scaleout", "scaleout", draw_scaleout),
     ):
         figure = draw(result(benchmark))
         figure.tight_layout()

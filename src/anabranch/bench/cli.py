@@ -6,7 +6,7 @@ import functools
 import json
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -14,70 +14,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from anabranch.bench.aggregate import run_aggregate
-from anabranch.bench.balance import run_balance
-from anabranch.bench.driver import run_driver
-from anabranch.bench.hotjoin import run_hotjoin
-from anabranch.bench.idle import run_idle
-from anabranch.bench.join import run_join, run_multijoin
-from anabranch.bench.kafka import run_kafka
+from anabranch.bench.every import BENCHMARKS, Benchmark
 from anabranch.bench.latency import run_latency
-from anabranch.bench.observe import run_observe
-from anabranch.bench.overflow import run_overflow
-from anabranch.bench.partitioning import run_partitioning
-from anabranch.bench.plans import run_plans
-from anabranch.bench.reorder import run_reorder
 from anabranch.bench.report import show
 from anabranch.bench.result import Result
-from anabranch.bench.sharing import run_sharing
-from anabranch.bench.skew import run_skew
-from anabranch.bench.spill import run_spill
-from anabranch.bench.start import run_start
-from anabranch.bench.state_growth import run_state_growth
-from anabranch.bench.store import run_store
-from anabranch.bench.strategies import run_strategies
-from anabranch.bench.theta import run_theta
-from anabranch.bench.timeline import run_timeline
-from anabranch.bench.topn import run_topn
-from anabranch.bench.zipf import run_dataframe, run_zipf
 from anabranch.errors import AnabranchError
 from anabranch.observe.commands import Commands
-from anabranch.observe.steps import Steps, live
+from anabranch.observe.steps import live
 
 app = Commands(
     help="Measure Anabranch beside Spark Structured Streaming on this machine.",
     no_args_is_help=True,
 )
-
-Benchmark = Callable[[bool, Steps], Result]
-BENCHMARKS: dict[str, Benchmark] = {
-    "aggregate": run_aggregate,
-    "state-growth": run_state_growth,
-    "latency": run_latency,
-    "join": run_join,
-    "multijoin": run_multijoin,
-    "hotjoin": run_hotjoin,
-    "timeline": run_timeline,
-    "zipf": run_zipf,
-    "dataframe": run_dataframe,
-    "start": run_start,
-    "reorder": run_reorder,
-    "plans": run_plans,
-    "partitioning": run_partitioning,
-    "strategies": run_strategies,
-    "sharing": run_sharing,
-    "driver": run_driver,
-    "theta": run_theta,
-    "topn": run_topn,
-    "balance": run_balance,
-    "skew": run_skew,
-    "spill": run_spill,
-    "overflow": run_overflow,
-    "idle": run_idle,
-    "observe": run_observe,
-    "kafka": run_kafka,
-    "store": run_store,
-}
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 Quick = Annotated[
@@ -255,6 +203,24 @@ def kafka(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> N
 def store(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
     """Requests an epoch to an S3 server that holds everything, and while it fails (about 2 minutes)."""
     _finish(_measure(["store"], quick, save), as_json)
+
+
+@app.command()
+def scaleout(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Each operator on 1 to 8 emulated sites and to 256 in a model, as StreamCloud's (about 6 minutes)."""
+    _finish(_measure(["scaleout"], quick, save), as_json)
+
+
+@app.command()
+def nexmark(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """Queries of Nexmark over 10 million events, rate against Spark's (about 20 minutes)."""
+    _finish(_measure(["nexmark"], quick, save), as_json)
+
+
+@app.command()
+def scale(as_json: AsJson = False, quick: Quick = False, save: Save = None) -> None:
+    """W1 and W2 on one core and two; growing state, queries, files and sites (about 15 minutes)."""
+    _finish(_measure(["scale"], quick, save), as_json)
 
 
 @app.command("all")

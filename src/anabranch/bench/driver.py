@@ -184,8 +184,7 @@ def run_driver(quick: bool, steps: Steps) -> Result:
     }
     for count in counts:
         steps.begin(f"{count:,} sites, {count * PARTITIONS:,} partitions")
-        warm = WARM_UP if quick else max(WARM_UP, lifetime(count))
-        figures["sites"][str(count)] = _told(_run(count, warm + epochs), warm)
+        figures["sites"][str(count)] = time_of_driver(count, epochs, quick)
     steps.begin(f"{long:,} epochs on {LONG_SITES} sites")
     figures["long"] = _growth(_run(LONG_SITES, long))
     most = str(counts[-1])
@@ -197,6 +196,12 @@ def run_driver(quick: bool, steps: Steps) -> Result:
     )
     circumstances = {"loadavg": {"before": before, "after": load()}, **machine()}
     return Result("driver", figures, bars, NOTES, circumstances=circumstances)
+
+
+def time_of_driver(sites: int, epochs: int, quick: bool) -> dict[str, Any]:
+    """What so many epochs cost the driver, once as many segments go as come; with `quick`, before that."""
+    warm = WARM_UP if quick else max(WARM_UP, lifetime(sites))
+    return _told(_run(sites, warm + epochs), warm)
 
 
 def _clocks() -> tuple[float, float]:

@@ -43,6 +43,8 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True, tag="anabranch", tag_field
     """Files come one by one while the query runs, each when the results of the one before are there."""
     best: bool = False
     """The largest packet of each source and window instead of the aggregate."""
+    nexmark: str = ""
+    """A query of Nexmark over `streams` instead of the aggregate or a join."""
 
     def __str__(self) -> str:
         how = " through a DataFrame" if self.dataframe else ""
@@ -68,6 +70,8 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, tag="spark", tag_fiel
     """With the options of the JVM and the serialiser that our own Spark has."""
     best: bool = False
     """The largest packet of each source and window instead of the aggregate."""
+    nexmark: str = ""
+    """A query of Nexmark over `streams` instead of the aggregate or a join."""
 
     def __str__(self) -> str:
         tuned = " with our JVM options" if self.tuned else ""

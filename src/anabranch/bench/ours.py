@@ -14,6 +14,7 @@ from anabranch import Session, col, count, sum_
 from anabranch.bench.arriving import arrivals, epochs_seen
 from anabranch.bench.jobs import Answer, EpochTime, Ours, checkpoint_of, results_of, steady
 from anabranch.bench.join_oracle import join_text
+from anabranch.bench.nexmark_queries import QUERIES, UNBOUNDED
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
 
@@ -36,6 +37,7 @@ def run_ours(job: Ours) -> Answer:
             "recent_progress": 1000,
             # Another version that is measured may not have it
             **({} if job.overlap else {"overlap": False}),
+            **({"allow_unbounded_state": True} if job.nexmark in UNBOUNDED else {}),
         },
     )
     try:
@@ -49,8 +51,9 @@ def run_ours(job: Ours) -> Answer:
 def register_files(session: Session, job: Ours) -> None:
     """The streams of a job, over the files of its folder."""
     if job.streams:
+        ordered = "date_time" if job.nexmark else "time"
         for name in job.streams:
-            session.stream(name, path=Path(job.data) / name, ordered="time")
+            session.stream(name, path=Path(job.data) / name, ordered=ordered)
     else:
         session.stream(STREAM, path=job.data, ordered="time")
 
@@ -123,8 +126,10 @@ def _from_dataframe(session: Session, job: Ours) -> Answer:
 
 
 def start_ours(session: Session, job: Ours, trigger: str) -> Run:
-    """Starts the aggregate or the join of a job."""
-    if job.streams:
+    """Starts the query of a job."""
+    if job.nexmark:
+        session.query(QUERY, QUERIES[job.nexmark].text)
+    elif job.streams:
         session.query(QUERY, join_text(job.streams, job.window))
     elif job.best:
         session.query(QUERY, BEST)

@@ -120,9 +120,12 @@ class ServiceTwin(Twin):
                 done.seconds = self._takes(done, orders.epoch)
                 done.seconds += done.rows_in * self._twice(orders, name, part.site)
                 part.seconds += done.seconds
-        report.seconds = max(part.seconds for part in report.sites)
+        report.seconds = self._lasts(report)
         self._clock.pass_epoch(report.seconds)
         return report
+
+    def _lasts(self, report: EpochReport) -> float:
+        return max(part.seconds for part in report.sites)
 
     def _takes(self, done: SubqueryReport, epoch: int) -> float:
         """What the work for a subquery takes; `sampling` is that part of it."""

@@ -9,9 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from anabranch.bench.kafka import kafka_lines
+from anabranch.bench.nexmark import nexmark_lines
 from anabranch.bench.plans import plans_lines
 from anabranch.bench.reorder import reorder_lines
 from anabranch.bench.result import Result
+from anabranch.bench.scale import scale_lines
+from anabranch.bench.scaleout import scaleout_lines
 from anabranch.bench.speed_report import SPEED_LINES
 from anabranch.bench.store import store_lines
 
@@ -283,5 +286,6 @@ LINES = {
     "strategies": _strategies, "sharing": _sharing, "driver": _driver, "theta": _theta,
     "balance": _balance, "skew": _skew, "spill": _spill, "overflow": _overflow, "idle": _idle,
     "topn": _topn, "observe": _observe, "kafka": kafka_lines, "store": store_lines,
+    "scaleout": scaleout_lines, "nexmark": nexmark_lines, "scale": scale_lines,
 }  # fmt: skip
 """What each benchmark says beside its bars."""

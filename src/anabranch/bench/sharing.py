@@ -57,11 +57,11 @@ def run_sharing(quick: bool, steps: Steps) -> Result:
     equal = True
     with TemporaryDirectory(prefix="anabranch-bench-") as scratch:
         steps.begin(f"Writing {rows * FILES:,} rows")
-        sums = _write(Path(scratch), rows)
+        sums = write_numbers(Path(scratch), rows, KEYS, max(COUNTS))
         for repeat in range(repeats):
             for count in COUNTS:
                 steps.begin(f"{count} queries, run {repeat + 1}")
-                outcome, right = _run(count, Path(scratch), sums)
+                outcome, right = run_shared(count, Path(scratch), sums)
                 found[count].append(outcome)
                 equal &= right
     figures: dict[str, Any] = {
@@ -81,15 +81,15 @@ def run_sharing(quick: bool, steps: Steps) -> Result:
     return Result("sharing", figures, bars, NOTES, equal, circumstances)
 
 
-def _write(folder: Path, rows: int) -> dict[int, tuple[int, float]]:
-    """The files; for each query, what DuckDB makes of them: its rows and the sum of its values."""
+def write_numbers(folder: Path, rows: int, keys: int, queries: int) -> dict[int, tuple[int, float]]:
+    """The files; for so many queries, what DuckDB makes of them: their rows and the sums of their values."""
     (folder / "numbers").mkdir()
     for number in range(FILES):
         random = np.random.default_rng(number)
         start = number * SECONDS_PER_FILE
         values = {
             "time": np.sort(random.integers(start, start + SECONDS_PER_FILE, rows)),
-            "k": random.integers(0, KEYS, rows),
+            "k": random.integers(0, keys, rows),
             "v": random.integers(0, 1000, rows),
         }
         path = folder / "numbers" / f"{number:04d}.parquet"
@@ -101,13 +101,14 @@ def _write(folder: Path, rows: int) -> dict[int, tuple[int, float]]:
             number: duck.sql(
                 f"SELECT COUNT(*), SUM(x)::DOUBLE FROM ({expected(number)})"
             ).fetchall()[0]
-            for number in range(max(COUNTS))
+            for number in range(queries)
         }
 
 
-def _run(
+def run_shared(
     count: int, folder: Path, sums: dict[int, tuple[int, float]]
 ) -> tuple[dict[str, float], bool]:
+    """Rates, times and bytes of so many queries, and whether their results are right."""
     cores = os.cpu_count() or 2
     session = Session.local(cores=cores, sites=cores, settings={"max_files_per_epoch": 1})
     names = [f"q{number}" for number in range(count)]
@@ -126,11 +127,15 @@ def _run(
         and abs(float(found.cast(pl.Float64).sum()) - sums[number][1]) <= 1e-9 * sums[number][1]
         for number, found in enumerate(results)
     )
-    seconds = sum(epoch["durationMs"]["triggerExecution"] for epoch in told) / 1000
+    times = [epoch["durationMs"]["triggerExecution"] for epoch in told]
     received = sum(
         operator["customMetrics"]["bytesReceived"]
         for epoch in told
         for operator in epoch["stateOperators"]
     )
     rows = sum(epoch["numInputRows"] for epoch in told)
-    return {"rows_per_s": rows / seconds, "bytes": received / len(told)}, right
+    return {
+        "rows_per_s": rows / sum(times) * 1000,
+        "epoch_ms": median(times),
+        "bytes": received / len(told),
+    }, right

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from anabranch.bench.arriving import arrivals, files_seen
 from anabranch.bench.jobs import Answer, EpochTime, Reference, checkpoint_of, results_of, steady
+from anabranch.bench.nexmark_spark import nexmark_frame
 from anabranch.engine.local import DEFAULTS, JAVA_OPTIONS
 
 PACKAGE = "org.apache.spark.sql.execution.streaming.state"
@@ -53,8 +54,7 @@ def reference_spark(job: Reference) -> SparkSession:
 def run_reference(job: Reference) -> Answer:
     """Runs the aggregate or the join over all files and reports its micro-batches."""
     spark = reference_spark(job)
-    results = _joined(spark, job) if job.streams else _flows(spark, job)
-    results = _best(spark, job) if job.best else results
+    results = _asked(spark, job)
     began = time.monotonic()
     writer = (
         results.writeStream.format("parquet")
@@ -92,6 +92,15 @@ def run_reference(job: Reference) -> Answer:
         java=java,
         appeared_ms=appeared,
     )
+
+
+def _asked(spark: SparkSession, job: Reference) -> DataFrame:
+    """The query of a job."""
+    if job.nexmark:
+        return nexmark_frame(job.nexmark, lambda name: _files(spark, job, f"{job.data}/{name}"))
+    if job.streams:
+        return _joined(spark, job)
+    return _best(spark, job) if job.best else _flows(spark, job)
 
 
 def _files(spark: SparkSession, job: Reference, folder: str) -> DataFrame:

@@ -152,22 +152,31 @@ class PlanModel:
 
     def view(self, seconds: float) -> View:
         """What the engine would see of it."""
-        count, sites, work = self.count, self.scene.sites, self.busy()
-        none, zero = np.zeros(sites), np.zeros(count)
         size = ROW_BYTES * self.state()
-        return View(
-            (EXCHANGE,), seconds,
-            Sites(
-                busy=np.bincount(self.site, work, sites), waiting=none,
-                rows=np.bincount(self.site, self.fresh.sum(axis=0), sites), slowness=none + 1,
-                resident=np.bincount(self.site, size, sites), spilled=none, held=none,
-                memory=np.full(sites, np.inf), alive=np.ones(sites, dtype=bool),
-            ),
-            Partitions(
-                exchange=zero.astype(int), start=np.arange(count), slots=zero.astype(int) + 1,
-                site=self.site.copy(), rows_in=self.fresh.sum(axis=0), rows_out=self.made((0, 1, 2)),
-                work=work, bytes=size, aside=zero, last_use=zero, spills=zero > 0, closing=zero > 0,
-                since=zero, generations=zero, awaited=zero > 0, fixed=zero > 0, peak=zero,
-                peak_at=zero.astype(int),
-            ),
-        )  # fmt: skip
+        rows, made = self.fresh.sum(axis=0), self.made((0, 1, 2))
+        return view_of(self.site, self.scene.sites, self.busy(), rows, made, size, seconds)
+
+
+def view_of(
+    site: np.ndarray, sites: int, work: np.ndarray, rows: np.ndarray, made: np.ndarray,
+    size: np.ndarray, seconds: float,
+) -> View:  # fmt: skip
+    """What the engine would see of partitions on these sites: their work, rows, results and bytes."""
+    count = len(site)
+    none, zero = np.zeros(sites), np.zeros(count)
+    return View(
+        (EXCHANGE,), seconds,
+        Sites(
+            busy=np.bincount(site, work, sites), waiting=none,
+            rows=np.bincount(site, rows, sites), slowness=none + 1,
+            resident=np.bincount(site, size, sites), spilled=none, held=none,
+            memory=np.full(sites, np.inf), alive=np.ones(sites, dtype=bool),
+        ),
+        Partitions(
+            exchange=zero.astype(int), start=np.arange(count), slots=zero.astype(int) + 1,
+            site=site.copy(), rows_in=rows, rows_out=made,
+            work=work, bytes=size, aside=zero, last_use=zero, spills=zero > 0, closing=zero > 0,
+            since=zero, generations=zero, awaited=zero > 0, fixed=zero > 0, peak=zero,
+            peak_at=zero.astype(int),
+        ),
+    )  # fmt: skip
