@@ -21,6 +21,9 @@ WITH_JAVA = JAVA_HOME="$$(scripts/ensure-java.sh)" && export JAVA_HOME &&
 WITH_S3 = scripts/ensure-s3.sh >/dev/null &&
 WITH_KAFKA = scripts/ensure-kafka.sh >/dev/null &&
 
+# Before benchmarks: finds (or installs) Spark's own Kafka source, which is measured beside ours.
+WITH_SPARK_KAFKA = scripts/ensure-spark-kafka.sh >/dev/null &&
+
 # Before tests: finds (or installs) the PostgreSQL that they start on loopback. Without it they fail.
 WITH_POSTGRES = scripts/ensure-postgres.sh >/dev/null &&
 
@@ -70,7 +73,7 @@ check: $(STAMP) ## Lint, check the format, check the types
 	$(VENV)/bin/mypy src
 
 bench: $(STAMP) ## Run all benchmarks, Spark beside us on the same files
-	@$(WITH_JAVA) $(VENV)/bin/anabranch bench all $(BENCH_ARGS)
+	@$(WITH_JAVA) $(WITH_KAFKA) $(WITH_SPARK_KAFKA) $(VENV)/bin/anabranch bench all $(BENCH_ARGS)
 
 figures: $(STAMP) ## Draw the figures from the results of the benchmarks
 	@$(VENV)/bin/python benchmarks/figures.py

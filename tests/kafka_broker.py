@@ -13,9 +13,9 @@ from s3_server import ensured
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Broker]:
+def serving(folder: Path, more: str = "") -> Iterator[Broker]:
     """A broker with its data in a folder; raises if it cannot be installed or started."""
     home = Path(ensured("ensure-kafka.sh"))
     java = f"{os.environ.get('JAVA_HOME') or ensured('ensure-java.sh')}/bin/java"
-    with broker.serving(folder, home, java) as serving:
+    with broker.serving(folder, home, java, more) as serving:
         yield serving

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from schema_server import Server, answering
 from topics import Topics
 
 from anabranch.testing.broker import Broker
@@ -23,3 +25,9 @@ def topics(kafka_broker: Broker) -> Topics:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
+
+
+@pytest.fixture
+def registry() -> Iterator[Server]:
+    with answering() as server:
+        yield server

@@ -35,7 +35,11 @@ STEPS = (
 
 
 def session(spec: dict[str, Any]) -> Session:
-    made = Session.in_process(2, {"max_rows_per_epoch": 40, "fsync": False})
+    settings = {"max_rows_per_epoch": 40, "fsync": False}
+    if "master" in spec:
+        made = Session.cluster(spec["master"], settings=settings, conf=spec["conf"])
+    else:
+        made = Session.in_process(2, settings)
     kinds = {"time": "int64", "k": "string", "v": "int64"}
     for name in ("rows", "others"):
         made.stream(
@@ -88,8 +92,9 @@ def main(spec: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     run = session(spec).start(
-        sinks=sinks(spec), checkpoint=spec["checkpoint"], at_end="close", on_step=kill
-    )
+        sinks=sinks(spec), checkpoint=spec["checkpoint"], on_step=kill,
+        **({"trigger": "continuous"} if spec.get("endless") else {"at_end": "close"}),
+    )  # fmt: skip
     run.await_termination()
 
 

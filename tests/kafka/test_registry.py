@@ -2,90 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 import pytest
+from schema_server import Server, framed
 from test_source import ALL, AVRO, avro, of, refused
 from topics import Topics, as_json
 
 from anabranch.errors import SourceError
-from anabranch.sources.kafka.registry import schema_numbered
 from helpers import Stage, source_metrics
 
 LOGIN = "reader:open sesame"
-
-
-@dataclass
-class Server:
-    """A registry: schemas by number, the newest number of each subject, what it was asked."""
-
-    schemas: dict[int, dict[str, Any]] = field(default_factory=dict)
-    newest: dict[str, int] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
-    login: str = ""
-    broken: bool = False
-    url: str = ""
-
-    def register(self, subject: str, schema: dict[str, Any], kind: str = "AVRO") -> int:
-        number = len(self.schemas) + 1
-        # As the real one: the kind is left out where it is Avro
-        told = {} if kind == "AVRO" else {"schemaType": kind}
-        self.schemas[number] = {"schema": json.dumps(schema), **told}
-        self.newest[subject] = number
-        return number
-
-    def answer(self, path: str, login: str) -> tuple[int, dict[str, Any]]:
-        self.asked.append(path)
-        if self.broken:
-            return 500, {"error_code": 50001}
-        if self.login and login != f"Basic {base64.b64encode(self.login.encode()).decode()}":
-            return 401, {"error_code": 401}
-        match path.strip("/").split("/"):
-            case ["schemas", "ids", number] if int(number) in self.schemas:
-                return 200, self.schemas[int(number)]
-            case ["subjects", subject, "versions", "latest"] if subject in self.newest:
-                number = self.newest[subject]
-                return 200, {"subject": subject, "version": 1, "id": number, **self.schemas[number]}
-        return 404, {"error_code": 40403}
-
-
-@pytest.fixture
-def registry() -> Iterator[Server]:
-    registry = Server()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            code, told = registry.answer(self.path, self.headers.get("Authorization", ""))
-            body = json.dumps(told).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/vnd.schemaregistry.v1+json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *values: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        registry.url = f"http://127.0.0.1:{server.server_port}"
-        serving = threading.Thread(target=server.serve_forever)
-        serving.start()
-        schema_numbered.cache_clear()
-        yield registry
-        server.shutdown()
-        serving.join()
-
-
-def framed(number: int, value: bytes) -> bytes:
-    return b"\0" + number.to_bytes(4, "big") + value
-
-
 OLD = {**AVRO, "fields": [AVRO["fields"][0], AVRO["fields"][2]]}
 """The schema before there was a key."""
 

@@ -46,7 +46,8 @@ GENERATOR: Kinds = {
 KAFKA: Kinds = {
     "kafka": (str,), "topic": (str,), "format": (str,), "schema": (dict,), "start": (str, dict),
     "on_gap": (str,), "message_columns": (list, dict, str), "kafka_options": (dict, str),
-    "kafka_timeout": (float,), "value_schema": (str,), "registry": (str,), "registry_login": (str,),
+    "kafka_timeout": (float,), "value_schema": (str,), "value_message": (str,), "registry": (str,),
+    "registry_login": (str,),
 }  # fmt: skip
 CHANGES: Kinds = {"on_change": (str,)}
 ORIGINS: Mapping[str, Kinds] = {

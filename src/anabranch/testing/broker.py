@@ -59,6 +59,8 @@ class Broker:
     folder: Path
     port: int
     controller: int
+    more: str = ""
+    """Further properties, which go before those above; `{port}` and `{controller}` stand for its ports."""
     _process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -70,7 +72,9 @@ class Broker:
         logs = self.folder / "logs"
         if not logs.exists():
             shutil.copytree(self.installation / "formatted", logs)
-        given = PROPERTIES.format(port=self.port, controller=self.controller, logs=logs)
+        given = (PROPERTIES + self.more).format(
+            port=self.port, controller=self.controller, logs=logs
+        )
         (self.folder / "server.properties").write_text(given)
         follow = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         with open(self.folder / "broker.log", "a") as output:
@@ -117,9 +121,9 @@ class Broker:
 
 
 @contextlib.contextmanager
-def serving(folder: Path, installation: Path, java: str) -> Iterator[Broker]:
-    """A broker with its data in a folder."""
-    broker = Broker(installation, java, folder, free_port(), free_port())
+def serving(folder: Path, installation: Path, java: str, more: str = "") -> Iterator[Broker]:
+    """A broker with its data in a folder, and further properties."""
+    broker = Broker(installation, java, folder, free_port(), free_port(), more)
     try:
         broker.start()
         yield broker

@@ -66,6 +66,7 @@ class KafkaSink:
         try:
             self._require_topic(delivery, context.query)
         except KafkaException as error:
+            delivery.producer.poll(0)  # what it has met on the way
             raise self.unopened(context.query, delivery.troubles.words(error)) from error
         if self.delivery == "at-least-once":
             return DriverWriter(delivery, context)

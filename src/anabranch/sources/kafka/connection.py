@@ -70,6 +70,9 @@ class Troubles:
         self._last: deque[str] = deque(maxlen=1)
 
     def met(self, error: KafkaError) -> None:
+        # It follows on every cause, such as a wrong password, and says less
+        if error.name() == "_ALL_BROKERS_DOWN" and self._last:
+            return
         self._last.append(f"{error.name()}: {error.str()}")
 
     def words(self, error: BaseException) -> str:

@@ -19,11 +19,12 @@ from anabranch.errors import SourceError
 from anabranch.sources.form import USUAL
 from anabranch.sources.formats import conform, polars_schema, present_columns
 from anabranch.sources.kafka.avro import read_avro
+from anabranch.sources.kafka.protobuf import of_types, read_protobuf
 from anabranch.sources.kafka.registry import SchemaRegistry, ask_ahead, framed
 from anabranch.sources.salvage import FAULTS, sift
 from anabranch.sources.text_files import parse_csv, parse_json
 
-FORMATS = ("json", "csv", "avro", "arrow", "raw")
+FORMATS = ("json", "csv", "avro", "protobuf", "arrow", "raw")
 VALUE = "value"
 """The column that a raw message is."""
 
@@ -36,9 +37,10 @@ class Form:
     schema: pl.Schema
     """The columns that they give."""
     written: str = ""
-    """The schema they were written with, where the format does not say it: that of Avro as JSON."""
+    """The schema they were written with, where the format does not say it: that of Avro, or the
+    description of Protobuf types."""
     message: str = ""
-    """The type of Protobuf messages, in the descriptors of `written`, as base64."""
+    """The type of Protobuf messages."""
     registry: SchemaRegistry | None = None
     """Who knows the schema of each message instead."""
 
@@ -112,9 +114,23 @@ def _avro(form: Form, values: Sequence[bytes], columns: Sequence[str]) -> tuple[
         (places, _fitted(read_avro(bodies, written).to_arrow(), form, columns))
         for written, places, bodies in framed(form.registry, values, "AVRO")
     ]
-    # Schemas change rarely: mostly it is one part
-    order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
-    return pl.concat([rows for _, rows in parts])[order], 1
+    return _together(parts), 1
+
+
+def _protobuf(
+    form: Form, values: Sequence[bytes], columns: Sequence[str]
+) -> tuple[pl.DataFrame, int]:
+    if form.registry is None:
+        table = read_protobuf(list(values), form.written, form.message)
+        return _fitted(table, form, columns), 1
+    parts = []
+    for written, places, bodies in framed(form.registry, values, "PROTOBUF"):
+        for message, within, own in of_types(bodies, written):
+            if message != form.message:
+                raise ValueError(f"it is of type {message}, not {form.message}")
+            table = read_protobuf(own, written, message)
+            parts.append((places[within], _fitted(table, form, columns)))
+    return _together(parts), 1
 
 
 def _arrow(
@@ -153,6 +169,14 @@ def _fitted(table: pa.Table, form: Form, columns: Sequence[str]) -> pl.DataFrame
     return rows.with_columns(height).with_columns(missing).select(columns)
 
 
+def _together(parts: list[tuple[np.ndarray, pl.DataFrame]]) -> pl.DataFrame:
+    """The rows of several schemas, each in its place again; schemas change rarely, so mostly it is one."""
+    if len(parts) == 1:
+        return parts[0][1]
+    order = np.argsort(np.concatenate([places for places, _ in parts]), kind="stable")
+    return pl.concat([rows for _, rows in parts])[order]
+
+
 def _in_order(parts: list[tuple[np.ndarray, list[bytes]]]) -> list[bytes]:
     """The values of several schemas, each in its place again."""
     if len(parts) == 1:
@@ -163,7 +187,7 @@ def _in_order(parts: list[tuple[np.ndarray, list[bytes]]]) -> list[bytes]:
 
 
 _PARSERS: dict[str, Parser] = {
-    "json": _json, "csv": _csv, "avro": _avro, "arrow": _arrow, "raw": _raw,
+    "json": _json, "csv": _csv, "avro": _avro, "protobuf": _protobuf, "arrow": _arrow, "raw": _raw,
 }  # fmt: skip
 
 

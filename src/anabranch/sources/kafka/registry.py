@@ -22,12 +22,15 @@ import polars as pl
 
 from anabranch.errors import SettingsError, SourceError
 from anabranch.sources.kafka.connection import looked_up
+from anabranch.sources.kafka.protobuf import describe
 
 HEADER = 5
 """Bytes before the value of a message."""
 TIMEOUT = 10.0
 """Seconds that an answer may take."""
 NOT_FOUND = 404
+ROOT = "value.proto"
+"""What the file with the type of the messages is called: the registry knows it by its number only."""
 REDIRECTS = range(300, 400)
 
 
@@ -48,6 +51,7 @@ class RegisteredSchema:
     kind: str
     """AVRO, JSON or PROTOBUF."""
     text: str
+    """Of Protobuf the description of its types, with all files that they need."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,30 @@ class SchemaRegistry:
         told = self._get(path)
         if told is None:
             return None
-        return RegisteredSchema(told.get("schemaType", "AVRO"), told["schema"])
+        kind = told.get("schemaType", "AVRO")
+        text = self._types(path) if kind == "PROTOBUF" else told["schema"]
+        return RegisteredSchema(kind, text)
+
+    def _types(self, path: str) -> str:
+        """The files of Protobuf types, imported ones first: compiled, for there is no compiler here."""
+        files: dict[str, bytes] = {}
+
+        def gather(name: str, path: str) -> None:
+            told = self._get(f"{path}?format=serialized") or {}
+            for other in told.get("references", ()):
+                if other["name"] not in files:
+                    subject = urllib.parse.quote(other["subject"], safe="")
+                    gather(other["name"], f"subjects/{subject}/versions/{other['version']}")
+            try:
+                files[name] = base64.b64decode(told.get("schema", ""), validate=True)
+            except ValueError as error:
+                raise SourceError(
+                    f"The schema registry at {self.url} gives '{path}' only as a text, not as the descriptor "
+                    "of a .proto file (format=serialized), as which messages are read. Use one that does."
+                ) from error
+
+        gather(ROOT, path)
+        return describe([*files.items()])
 
     def _get(self, path: str) -> Any:
         request = urllib.request.Request(f"{self.url.rstrip('/')}/{path}")

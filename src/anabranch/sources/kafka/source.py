@@ -25,6 +25,12 @@ from anabranch.sources.kafka.consumers import CONSUMERS, KafkaPartition
 from anabranch.sources.kafka.decoding import FORMATS, VALUE, Form, schema_of
 from anabranch.sources.kafka.envelope import KINDS, read_envelope
 from anabranch.sources.kafka.piece import KafkaPiece
+from anabranch.sources.kafka.protobuf import (
+    choose_message,
+    protobuf_schema,
+    read_description,
+    require_protobuf,
+)
 from anabranch.sources.kafka.reader import KafkaReader
 from anabranch.sources.kafka.registry import SchemaRegistry, read_registry
 from anabranch.sources.kafka.start import Start, read_start
@@ -33,7 +39,7 @@ from anabranch.sources.make import read_schema
 
 OPTIONS = (
     "format", "start", "on_gap", "message_columns", "kafka_options", "kafka_timeout", "value_schema",
-    "registry", "registry_login",
+    "value_message", "registry", "registry_login",
 )  # fmt: skip
 GAPS = ("stop", "go-on")
 TIMEOUT = 60.0
@@ -150,6 +156,8 @@ def _form(
     if format == "avro":
         written = _written(what, given.get("value_schema"), registry, topic)
         return Form(format, schema or avro_schema(what, written), written, registry=registry)
+    if format == "protobuf":
+        return _protobuf(what, schema, registry, topic, given)
     if format == "raw":
         return Form(format, schema or pl.Schema({VALUE: pl.String()}))
     if schema is None and format == "csv":
@@ -166,7 +174,31 @@ def _form(
     return Form(format, schema, registry=registry if format == "json" else None)
 
 
-def _written(what: str, given: Any, registry: SchemaRegistry | None, topic: str) -> str:
+def _protobuf(
+    what: str, schema: pl.Schema | None, registry: SchemaRegistry | None, topic: str,
+    given: Mapping[str, Any],
+) -> Form:  # fmt: skip
+    """Messages of a type that a descriptor set describes, or the registry."""
+    require_protobuf(what)
+    path = given.get("value_schema")
+    if path is not None and registry is not None:
+        raise SourceError(
+            f"{what}: give value_schema=, or registry= for messages that begin with the number of their "
+            "schema; not both."
+        )
+    written = (
+        read_description(what, path)
+        if path is not None
+        else _written(what, None, registry, topic, "PROTOBUF")
+    )
+    message = choose_message(what, written, given.get("value_message"), registry is not None)
+    columns = schema or protobuf_schema(what, written, message)
+    return Form("protobuf", columns, written, message, registry)
+
+
+def _written(
+    what: str, given: Any, registry: SchemaRegistry | None, topic: str, kind: str = "AVRO"
+) -> str:
     """The schema that values are written with: given as JSON, as a file, or the registry's newest."""
     if isinstance(given, Path) or (isinstance(given, str) and not given.lstrip().startswith("{")):
         try:
@@ -184,6 +216,11 @@ def _written(what: str, given: Any, registry: SchemaRegistry | None, topic: str)
         )
         raise SourceError(
             f"{what}: the schema of its messages is not known: {where}. Give value_schema=."
+        )
+    if found.kind != kind:
+        raise SourceError(
+            f"{what}: the newest schema of '{topic}-value' in the registry is {found.kind}, not {kind}. "
+            f"Give format='{found.kind.lower()}'."
         )
     return found.text
 
