@@ -6,7 +6,6 @@ every poll. A text that is followed is read as it grows, whole lines only; its f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -16,7 +15,7 @@ from anabranch.errors import SourceError
 from anabranch.sources.cutting import whole_lines
 from anabranch.sources.form import FileForm
 from anabranch.sources.listing import ListedFile
-from anabranch.sources.paths import shown
+from anabranch.sources.paths import path_below, shown
 from anabranch.state.uris import is_object
 
 STOP, FOLLOW, IGNORE = RULES = ("stop", "follow", "ignore")
@@ -58,7 +57,7 @@ class Tails:
             self._begun.update((file.name, file) for file in new)
         grown: list[ListedFile] = []
         for name, tail in list(self._known.items()):
-            now = ListedFile.at(os.path.join(root, name), (name,))
+            now = ListedFile.at(path_below(root, name), (name,))
             if now is None:
                 self._refuse_renamed(name, tail, new)
                 del self._known[name]
@@ -113,7 +112,7 @@ class Tails:
         for file in new:
             if self._rule == FOLLOW and file.inode == tail.inode and file.size >= tail.taken:
                 raise SourceError(
-                    f"Stream '{self._stream}': the file '{shown(file.path)}' was called '{name}' when "
+                    f"Stream '{self._stream}': the file '{shown(file.path)}' was called '{shown(path_below('', name))}' when "
                     f"{tail.taken} bytes of it were read, and would be read again. A file that is followed "
                     "keeps its name: begin a new one under a new name instead, and move this one back."
                 )

@@ -145,6 +145,17 @@ def name_below(root: str, real: str) -> str:
     return os.sep.join(as_text(one) for one in name.split(os.sep))
 
 
+def path_below(root: str, name: str) -> str:
+    """Where a file of a name lies: what `name_below` and `as_text` make of it, read back."""
+    if "\0" in name:
+        name = os.sep.join(_from_text(one) for one in name.split(os.sep))
+    return os.path.join(root, name)
+
+
+def _from_text(name: str) -> str:
+    return os.fsdecode(name[1:].encode("latin-1")) if name.startswith("\0") else name
+
+
 def as_text(name: str) -> str:
     """A name that JSON can hold: one that is no UTF-8 as its bytes after a zero, which no real name has."""
     try:
