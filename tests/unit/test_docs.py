@@ -40,11 +40,25 @@ def test_modules_and_folders_exist(text: str, path: Path) -> None:
     for span in code_spans(text):
         name = span.split(" ")[0].rstrip("/")
         if re.fullmatch(r"[\w./-]+\.(py|sql|yml|txt|toml|sh)", name) or re.fullmatch(r"\w+/", span):
-            places = (ROOT / name, SOURCE / name, path.parent / name)
-            found = any(place.exists() for place in places) or bool(
-                list(SOURCE.rglob(Path(name).name))
-            )
-            assert found, f"{path.name} names {span}"
+            assert found(name, path), f"{path.name} names {span}"
+
+
+def found(name: str, document: Path) -> Path | None:
+    """The file or folder that a document means; a name without a folder may be anywhere in the package."""
+    places = [ROOT / name, SOURCE / name, document.parent / name]
+    places += [] if "/" in name else SOURCE.rglob(name)
+    return next((place for place in places if place.exists()), None)
+
+
+@pytest.mark.parametrize(("text", "path"), texts())
+def test_names_beside_a_module_stand_in_it(text: str, path: Path) -> None:
+    for module, names in re.findall(
+        r"`([\w/]+\.py)` \(((?:`[A-Z]\w*[a-z][\w.]*`(?:, | and )?)+)\)", text
+    ):
+        file = found(module, path)
+        assert file is not None, f"{path.name} names {module}"
+        for part in re.findall(r"\w+", names.replace(" and ", " ")):
+            assert re.search(rf"\b{part}\b", file.read_text()), f"{path.name}: {part} of {module}"
 
 
 @pytest.mark.parametrize(("text", "path"), texts())
