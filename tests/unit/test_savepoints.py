@@ -60,6 +60,9 @@ def test_kept_epochs_are_listed_and_described(checkpoint: Path) -> None:
     partitions = told["exchanges"]["q@1"]["partitions"]
     assert {part["site"] for part in partitions} == {0, 1}
     assert all(a["end"] == b["first"] for a, b in itertools.pairwise(partitions))
+    kept = sum(one["bytes"] for one in told["subqueries"].values())
+    assert sum(part["bytes"] for part in partitions) == pytest.approx(kept, abs=len(partitions))
+    assert told["exchanges"]["q@1"]["aside"] == []
     assert ask("describe", checkpoint, "--epoch", "1")["streams"]["rows"]["rows"] == 100
 
 

@@ -14,6 +14,7 @@ from anabranch.control.aside import Aside
 from anabranch.engine import remembering
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
+from anabranch.observe.checkpoints import described
 from anabranch.plan.subquery import Subquery
 from anabranch.state.group import SiteState
 from anabranch.state.packing import Written, put_away
@@ -121,6 +122,16 @@ def test_some_results_are_owed_meanwhile(tmp_path: Path) -> None:
     run = started(TWO, tmp_path, steps)
     assert owed == [1]
     assert not run._checkpoint.manifest.spilled
+
+
+def test_a_checkpoint_tells_what_is_aside(tmp_path: Path) -> None:
+    found: list[dict[str, Any]] = []
+    steps = {2: spill_all, 5: lambda run: found.append(described(run._checkpoint.manifest))}
+    started(TWO, tmp_path, steps)
+    (told,), (state,) = (found[0][part].values() for part in ("exchanges", "subqueries"))
+    assert {one["generations"] for one in told["aside"]} == {1}
+    assert sum(one["end"] - one["first"] for one in told["aside"]) == told["partitions"][-1]["end"]
+    assert 0 < state["asideBytes"] < state["bytes"]
 
 
 def test_what_went_before_is_not_looked_at_when_more_goes(

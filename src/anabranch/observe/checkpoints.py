@@ -8,6 +8,8 @@ import json
 import re
 from typing import Annotated, Any
 
+import msgspec
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +21,7 @@ from anabranch.routing.reach import Reach
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
 from anabranch.state.savepoint import BadFile, chosen, copy, kept, verify
+from anabranch.state.shelf import Shelf, bytes_of
 
 app = Commands(
     help="Look at a checkpoint, verify it, copy it to go on from later.", no_args_is_help=True
@@ -77,13 +80,22 @@ def describe(checkpoint: Where, epoch: Epoch = None, as_json: AsJson = False) ->
         reads = ", ".join(query["streams"])
         console.print(f"query {name}: reads {reads}, {query['resultRows']:,} result rows")
     table = Table(box=None, pad_edge=False)
-    for column in ("subquery", "exchange", "rows", "state", "segments", "partitions", "sites"):
+    for column in (
+        "subquery",
+        "exchange",
+        "rows",
+        "state",
+        "aside",
+        "segments",
+        "partitions",
+        "sites",
+    ):
         table.add_column(column, justify="left" if column in ("subquery", "exchange") else "right")
     for name, one in told["subqueries"].items():
         exchange = told["exchanges"][one["exchange"]]
         table.add_row(
             name, one["exchange"], f"{one['rows']:,}", in_bytes(one["bytes"]),
-            str(one["segments"]), str(len(exchange["partitions"])),
+            in_bytes(one["asideBytes"]), str(one["segments"]), str(len(exchange["partitions"])),
             str(len({part["site"] for part in exchange["partitions"]})),
         )  # fmt: skip
     console.print(table)
@@ -145,11 +157,16 @@ def described(manifest: Manifest) -> dict[str, Any]:
         "exchanges": {
             name: {
                 "partitions": [
-                    {"first": first, "end": end, "site": site}
-                    for (first, end), site in zip(
-                        zip(known.starts, (*known.starts[1:], known.slots), strict=True),
-                        known.sites, strict=True,
+                    {"first": first, "end": end, "site": site, "bytes": round(bytes)}
+                    for first, end, site, bytes in zip(
+                        known.starts, (*known.starts[1:], known.slots), known.sites,
+                        bytes_of(_shelves(manifest, name), np.asarray(known.starts), known.slots),
+                        strict=True,
                     )
+                ],
+                "aside": [
+                    {"first": one.first, "end": one.end, "since": one.since, "generations": len(one.cuts)}
+                    for one in reach.spilled
                 ],
                 "reached": reach.watermark,
                 "waiting": [{"first": hold.first, "end": hold.end} for hold in reach.behind],
@@ -165,7 +182,10 @@ def described(manifest: Manifest) -> dict[str, Any]:
                 "rows": one.shelf.rows,
                 "bytes": one.shelf.bytes,
                 "segments": len(one.shelf),
+                "asideBytes": sum(ref.bytes for ref in one.shelf if ref.packed),
                 "tables": sorted(one.shelf.rows_by_table),
+                "shapes": [msgspec.to_builtins(shaped) for shaped in one.shapes],
+                "tracks": [msgspec.to_builtins(track) for track in one.tracks],
             }
             for name, one in manifest.subqueries.items()
         },
@@ -178,6 +198,10 @@ def described(manifest: Manifest) -> dict[str, Any]:
         },
         "results": manifest.result_rows,
     }  # fmt: skip
+
+
+def _shelves(manifest: Manifest, exchange: str) -> list[Shelf]:
+    return [one.shelf for one in manifest.subqueries.values() if one.exchange == exchange]
 
 
 def _in_time(value: int | None, stream: str) -> str:

@@ -111,8 +111,9 @@ class Tails:
     def _refuse_renamed(self, name: str, tail: Tail, new: Sequence[ListedFile]) -> None:
         for file in new:
             if self._rule == FOLLOW and file.inode == tail.inode and file.size >= tail.taken:
+                before = shown(path_below("", name))
                 raise SourceError(
-                    f"Stream '{self._stream}': the file '{shown(file.path)}' was called '{shown(path_below('', name))}' when "
+                    f"Stream '{self._stream}': the file '{shown(file.path)}' was called '{before}' when "
                     f"{tail.taken} bytes of it were read, and would be read again. A file that is followed "
                     "keeps its name: begin a new one under a new name instead, and move this one back."
                 )
