@@ -28,7 +28,8 @@ class Phase:
 
     queries: Mapping[str, Query]
     done: Mapping[str, str]
-    """How each query came to be in it: new, keep, rename or adjust; and what was dropped."""
+    """How each query came to be in it: new, keep, rename or adjust, moved if its results go elsewhere;
+    and what was dropped."""
     formerly: Mapping[str, str]
     places: Mapping[str, str]
     """Where the results of each query go: what tells those apart that ask the same."""
@@ -85,7 +86,7 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
             if what != "drop":
                 now[new] = changed if what == "adjust" and changed is not None else query
                 formerly[new] = name
-        signatures = {query.node.signature for query in queries.values()}
+        signatures = set(_signatures(queries))
         # What asks the same as one that is gone would be that one under another name
         kept = {formerly[name] for name in now}
         gone = {queries[name].node.signature for name in queries if name not in kept}
@@ -103,6 +104,10 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
         before, places = places, {}
         for name in now:
             places[name] = before[formerly[name]] if name in formerly else f"place of {name}"
+            alone = [*_signatures(queries), *_signatures(now)].count(now[name].node.signature) < 3
+            if formerly.get(name) == name and alone and chooser.flag(0.2):
+                # By its name it is still the same
+                places[name], done[name] = f"place {len(phases)} of {name}", f"{done[name]}, moved"
         crash = chooser.choice(["", "", *FIRST_STEPS])
         sites, backfill = chooser.choice([2, 1, 5]), chooser.flag(0.4)
         seed = chooser.integer(0, 2**31) if meddling else None
@@ -115,6 +120,10 @@ def draw_evolution(chooser: Chooser, meddling: bool = False) -> Evolving:
         queries = now
     phases[-1] = replace(phases[-1], stop=None)
     return Evolving(case, tuple(phases), settings)
+
+
+def _signatures(queries: Mapping[str, Query]) -> list[str]:
+    return [query.node.signature for query in queries.values()]
 
 
 def _exchanged(names: list[str], chooser: Chooser) -> dict[str, str]:
