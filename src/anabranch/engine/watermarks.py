@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from anabranch.engine.orders import Orders
 from anabranch.engine.report import SplitReport
@@ -42,18 +42,41 @@ def earliest_on_time(orders: Orders, stream: StreamPlan, lane: str | None = None
     """The least time that a row of a stream, or of one of its lanes, may have in an epoch without being late.
 
     That is its own matter, whatever it is joined with: its newest time less its lateness. Only where those it
-    meets went on without it, because it was idle or not known, have its rows to be as new as theirs. Where
-    late rows are left out of closed windows only, the watermark alone decides.
+    meets went on without it, because it was idle or not known, have its rows to be as new as theirs.
     """
     newest, watermark = orders.newest[stream.name], orders.watermarks[stream.component]
     if stream.late_rows:
-        return watermark
+        return closed_before(orders, [stream.name])
     if lane is not None and stream.name in orders.lane_times:
         newest = orders.lane_times[stream.name][lane]
     if newest is None:
         return watermark
     earliest = newest - stream.lateness
     return earliest if watermark is None else max(earliest, watermark)
+
+
+def closed_before(orders: Orders, streams: Collection[str]) -> int | None:
+    """Up to where windows over some streams count as closed before an epoch.
+
+    That is their own matter: they may be open for longer, as they wait for streams that other queries join.
+    """
+    plans = [orders.plan.streams[name] for name in streams]
+    watermark = orders.watermarks[plans[0].component]
+    newest = {
+        (plan.name, lane): time
+        for plan in plans
+        for lane, time in (
+            orders.lane_times.get(plan.name) or {"": orders.newest[plan.name]}
+        ).items()
+    }
+    reached = [
+        time - orders.plan.streams[name].lateness
+        for (name, _), time in newest.items()
+        if time is not None
+    ]
+    if len(reached) < len(newest):
+        return watermark
+    return min(reached) if watermark is None else max(watermark, min(reached))
 
 
 def advance_watermarks(orders: Orders, splits: list[SplitReport]) -> dict[str, int | None]:

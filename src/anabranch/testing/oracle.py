@@ -30,7 +30,7 @@ the query set had no place at all. At the end of all streams it passes everythin
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -117,7 +117,10 @@ class Oracle:
 
     def sql(self, query: str) -> str:
         """The SQL that gives the results, over tables of the rows that were not late."""
-        return Translator(self.watermarks(query), self._user).query(self._node(query))
+        return self._translator(query).query(self._node(query))
+
+    def _translator(self, query: str) -> Translator:
+        return Translator(self.watermarks(query), self._user, self._clock)
 
     def plain(self, sql: str) -> pl.DataFrame:
         """What any SQL gives over the rows that were not late: a table for each stream."""
@@ -178,8 +181,6 @@ class Oracle:
     def _admit(self, component: Sequence[str], arrivals: Mapping[tuple[str, int], int]) -> None:
         """Makes a table of each stream's rows that are not late, and the clock they share."""
         newest: dict[tuple[str, int], int] = {}
-        watermark: int | None = None
-        clock: list[int | None] = []
         admitted: dict[str, list[pl.DataFrame]] = {name: [] for name in component}
         for epoch in range(self.epochs):
             for name in component:
@@ -197,30 +198,46 @@ class Oracle:
                 kept = rows.with_columns(pl.lit(epoch).alias(EPOCH), number.alias(SEQ))
                 if epoch >= self._since:
                     admitted[name].append(kept.filter(on_time))
-                for lane, part in enumerate(parts):
-                    if part.height:
-                        before = newest.get((name, lane), -END_OF_TIME)
-                        newest[name, lane] = max(before, *self._times(name, part).to_list())
-            if len(newest) == sum(self._lanes.get(name) or 1 for name in component):
-                reached = min(
-                    time - self._lateness.get(name, 0) for (name, _), time in newest.items()
-                )
-                watermark = reached if watermark is None else max(watermark, reached)
-            clock.append(watermark)
-        if self._ended:
-            clock.append(END_OF_TIME)
+                self._hear(name, parts, newest)
+        clock = self._clock(component)
         for name in component:
             self._clocks[name] = clock
             empty = self._frames[name][0].clear()
             empty = empty.with_columns(pl.lit(0).alias(EPOCH), pl.lit(0, pl.Int64).alias(SEQ))
             self._connection.register(name, pl.concat([empty, *admitted[name]]).to_arrow())
 
+    def _hear(
+        self, stream: str, parts: Sequence[pl.DataFrame], newest: dict[tuple[str, int], int]
+    ) -> None:
+        """Takes the newest times of the lanes of a stream."""
+        for lane, part in enumerate(parts):
+            if part.height:
+                before = newest.get((stream, lane), -END_OF_TIME)
+                newest[stream, lane] = max(before, *self._times(stream, part).to_list())
+
+    def _clock(self, streams: Collection[str]) -> list[int | None]:
+        """The watermark after each epoch of streams that wait for each other, and for no others."""
+        newest: dict[tuple[str, int], int] = {}
+        watermark: int | None = None
+        clock: list[int | None] = []
+        for epoch in range(self.epochs):
+            for name in streams:
+                parts = cut(self._rows(name, epoch), self._lanes.get(name) or 1)
+                self._hear(name, parts, newest)
+            if len(newest) == sum(self._lanes.get(name) or 1 for name in streams):
+                reached = min(
+                    time - self._lateness.get(name, 0) for (name, _), time in newest.items()
+                )
+                watermark = reached if watermark is None else max(watermark, reached)
+            clock.append(watermark)
+        return [*clock, END_OF_TIME] if self._ended else clock
+
     def _count_left_out(self, arrivals: Mapping[tuple[str, int], int]) -> None:
         """Counts late rows of streams that leave them out of closed windows only."""
         numbers: set[int] = set()
         for query, node in self._nodes.items():
             if any(self._streams[name].late_rows for name in node.streams):
-                sql = Translator(self.watermarks(query), self._user).left_out(node)
+                sql = self._translator(query).left_out(node)
                 numbers |= (
                     set() if sql is None else set(self.plain(sql)[SEQ].drop_nulls().to_list())
                 )

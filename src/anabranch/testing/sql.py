@@ -10,7 +10,7 @@ left. DuckDB compares column names without regard to case. Expressions are in `s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -54,11 +54,13 @@ class Translator:
     """The streams' watermark after each epoch."""
     user: Mapping[str, str] = field(default_factory=dict)
     """SQL of user aggregates by name, with {} for the argument: {"doubled": "2 * sum({})"}."""
+    clock_of: Callable[[Collection[str]], Sequence[int | None]] | None = None
+    """The same of some of the streams by themselves; `clock` if all wait for each other."""
     tables: list[str] = field(default_factory=list)
     _known: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._punctual = Punctual(self.clock, self._add)
+        self._punctual = Punctual(self.clock_of or (lambda _: self.clock), self._add)
 
     def query(self, node: Node) -> str:
         """The whole query; its columns are the node's, then `__epoch` and `__seq`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from anabranch.language.lateness import meets_late
@@ -15,8 +15,8 @@ from anabranch.testing.sql_unfolding import time_sql
 class Punctual:
     """Leaves out what came too late, where late rows are left out of closed windows only."""
 
-    clock: Sequence[int | None]
-    """The streams' watermark after each epoch."""
+    clock: Callable[[Collection[str]], Sequence[int | None]]
+    """The watermark of some streams by themselves after each epoch."""
     add: Callable[[str], str]
     """A table of what a select gives."""
     left_out: list[str] = field(default_factory=list)
@@ -24,10 +24,10 @@ class Punctual:
     _inputs: dict[int, str] = field(default_factory=dict)
 
     def rows(self, below: Node, rows: str, due: str) -> str:
-        """Those rows of a node that were not due yet when they came, by the watermark before their epoch."""
+        """Those rows of a node that were not due yet when they came, by the watermark of its streams."""
         if not meets_late(below) or below.ordered is None:
             return rows
-        before = enumerate(self.clock[:-1], start=1)
+        before = enumerate(self.clock(below.streams)[:-1], start=1)
         marks = [(epoch, below.ordered.watermark(source)) for epoch, source in before]
         cases = [f"WHEN {epoch} THEN {due} > {mark}" for epoch, mark in marks if mark is not None]
         if not cases:
