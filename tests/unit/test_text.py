@@ -263,7 +263,9 @@ def test_every_named_function_can_be_called() -> None:
     lists = [name for name in NAMED_FUNCTIONS if name.startswith("list_")]
     whole |= dict.fromkeys(lists, "[len, 1]")
     whole |= {"list_join": "split(name, 'a'), ','", "list_contains": "[len], 1", "list_concat": "[len], [1]",
-              "list_slice": "[len], 1, 2", "element": "[len], 1"}  # fmt: skip
+              "list_slice": "[len], 1, 2", "element": "[len], 1", "map": "['a'], [len]",
+              "map_extract_value": "map('a', len), 'a'", "map_keys": "map('a', len)",
+              "map_values": "map('a', len)"}  # fmt: skip
     for name in NAMED_FUNCTIONS:
         column = samples[arguments.get(name, "name")]
         inner = whole.get(name, column + extra.get(name, ""))
