@@ -17,8 +17,9 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.builder import Query
 from anabranch.language.dataframe.catalyst import SparkNode, parse_plan
-from anabranch.language.dataframe.read import PlanReader, is_stateless
+from anabranch.language.dataframe.read import PlanReader
 from anabranch.language.dataframe.rows import output_of
+from anabranch.settings import CLOSED_WINDOWS
 from anabranch.sources.formats import infer_schema
 from anabranch.sources.watching import list_files
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 TIME = "anabranch_time"
 """The time of streams without a watermark: the same for all rows."""
-NEVER_LATE = "900000 weeks"
-"""Where each row is looked at alone Spark keeps late ones."""
 MODES = {"append": "final", "update": "update"}
 """What aggregates give in each of Spark's output modes."""
 FAST_OPTIONS = {"path", "maxfilespertrigger"}
@@ -55,7 +54,7 @@ def read_dataframe(name: str, frame: DataFrame, mode: str, register: Register) -
         )
     analysed = frame._jdf.queryExecution().analyzed()
     plan = parse_plan(analysed.toJSON())
-    inputs = _Inputs(name, frame, analysed, is_stateless(plan), register)
+    inputs = _Inputs(name, frame, analysed, register)
     return PlanReader(inputs.stream, MODES[mode]).read(plan)
 
 
@@ -66,7 +65,6 @@ class _Inputs:
     name: str
     frame: DataFrame
     analysed: Any
-    stateless: bool
     register: Register
     count: int = 0
 
@@ -78,17 +76,19 @@ class _Inputs:
             from_spark = self._rows_of(part)
             timed = from_spark.selectExpr("*", f"CAST(0 AS BIGINT) AS {TIME}")
             return self.register(stream, timed, ordered=TIME)
-        time = watermark.expression("eventTime").name
-        lateness = NEVER_LATE if self.stateless else self._delay(watermark)
+        # Spark leaves late rows out of windows that have closed, and keeps them where each row is alone
+        order: dict[str, Any] = {
+            "ordered": watermark.expression("eventTime").name,
+            "lateness": self._delay(watermark),
+            "late": CLOSED_WINDOWS,
+        }
         path = self._own_folder(part)
         if path is None:
-            return self.register(stream, self._rows_of(part), ordered=time, lateness=lateness)
+            return self.register(stream, self._rows_of(part), **order)
         schema = _schema(
             path, {column.name: column.fields["dataType"] for column in output_of(part)}
         )
-        return self.register(
-            stream, path=path, format="parquet", schema=schema, ordered=time, lateness=lateness
-        )
+        return self.register(stream, path=path, format="parquet", schema=schema, **order)
 
     def _delay(self, watermark: SparkNode) -> int | str:
         plans = self._jvm.org.apache.spark.sql.catalyst.plans.logical

@@ -22,6 +22,8 @@ PLAIN = {
     "q0": "SELECT auction, bidder, price, date_time, extra FROM bid",
     "q1": "SELECT auction, bidder, CAST(0.908 * price AS DOUBLE) AS price, date_time FROM bid",
     "q2": "SELECT auction, price FROM bid WHERE auction % 123 = 0",
+    "q3": """SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id
+        WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')""",
     "q5": f"""SELECT auction, num, w AS starttime FROM {COUNTS}
         QUALIFY num = max(num) OVER (PARTITION BY w)""",
     "q7": f"""SELECT b.auction, b.price, b.bidder, b.date_time FROM bid b JOIN
@@ -29,6 +31,10 @@ PLAIN = {
         ON b.price = m.most WHERE b.date_time BETWEEN m.e - INTERVAL '10 seconds' AND m.e""",
     "q8": f"""SELECT DISTINCT p.id, p.name, p.w AS starttime FROM (SELECT *, {BUCKET} AS w FROM person) p
         JOIN (SELECT *, {BUCKET} AS w FROM auction) a ON p.id = a.seller AND p.w = a.w""",
+    "q9": """SELECT a.id, a.item_name, a.seller, a.date_time, b.auction, b.bidder, b.price,
+        b.date_time AS bid_time FROM auction a JOIN bid b ON a.id = b.auction AND b.date_time
+        BETWEEN a.date_time AND a.date_time + INTERVAL '10 seconds'
+        QUALIFY row_number() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.date_time) = 1""",
     "q10": f"""SELECT auction, bidder, price, date_time, extra, {DAY} AS date,
         strftime(date_time, '%H:%M') AS time FROM bid""",
     "q11": """SELECT bidder, count(*) AS bid_count, min(date_time) AS starttime,
@@ -37,6 +43,8 @@ PLAIN = {
         OVER
         (PARTITION BY bidder ORDER BY date_time) < INTERVAL '10 seconds' THEN 0 ELSE 1 END AS fresh FROM bid))
         GROUP BY bidder, s""",
+    "q13": """SELECT b.auction, b.bidder, b.price, b.date_time, s.value FROM bid b
+        JOIN side_input s ON b.auction % 10000 = s.key""",
     "q14": """SELECT auction, bidder, CAST(0.908 * price AS DOUBLE) AS price, CASE
         WHEN hour(date_time) BETWEEN 8 AND 18 THEN 'dayTime'
         WHEN hour(date_time) <= 6 OR hour(date_time) >= 20 THEN 'nightTime' ELSE 'otherTime' END
@@ -54,6 +62,9 @@ PLAIN = {
     "q17": f"""SELECT auction, {DAY} AS day, count(*) AS total_bids, count(*) FILTER (price < 10000) AS
         rank1_bids, min(price) AS min_price, max(price) AS max_price, avg(price) AS avg_price,
         sum(price) AS sum_price FROM bid GROUP BY 1, 2""",
+    "q20": """SELECT b.auction, b.bidder, b.price, b.channel, b.url, b.date_time, b.extra,
+        a.item_name, a.initial_bid, a.reserve, a.date_time AS begun, a.seller, a.category
+        FROM bid b JOIN auction a ON b.auction = a.id WHERE a.category = 10""",
     "q21": """SELECT auction, bidder, price, channel, CASE lower(channel) WHEN 'apple' THEN '0'
         WHEN 'google' THEN '1' WHEN 'facebook' THEN '2' WHEN 'baidu' THEN '3'
         ELSE split_part(url, 'channel_id=', 2) END AS channel_id FROM bid""",
@@ -76,7 +87,7 @@ def test_queries_give_what_duckdb_gives(
     run = session.start(sinks=dict.fromkeys(spec.sinks, "memory"), at_end="close")
     assert run.await_termination(600)
     connection = duckdb.connect()
-    for stream in ("person", "auction", "bid"):
+    for stream in ("person", "auction", "bid", "side_input"):
         connection.execute(f"CREATE VIEW {stream} AS SELECT * FROM 'nexmark/{stream}/*.parquet'")
     for query, sql in PLAIN.items():
         got = run.results(query)

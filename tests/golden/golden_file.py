@@ -4,7 +4,11 @@ A file is SQL with comments. Its first lines say what it shows; then come sectio
 (`--` and a word without a space between). Lines of a section that is not SQL begin with `--` and a space.
 
     -- What the file shows.
-    --stream tcp: time int64, srcIP int64, len int64; ordered by time; lateness 5
+    --stream tcp: time int64, srcIP int64, len int64; ordered by time; lateness 5; late closed-windows
+    --table rates: cur string, rate int64         (a table that streams are joined with, and its rows)
+    -- cur | rate
+    -- EUR | 2
+    --function hundredfold                        (a function of users, one of FUNCTIONS)
     --set allow_unbounded_state=true            (settings of the session, if any)
     --query flows                               (or: --query flows emit=update dialect=flink)
     SELECT …
@@ -40,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.compute as pc
 
 from anabranch import Query, Session
 from anabranch.language.expression import type_named
@@ -47,6 +52,11 @@ from anabranch.testing.sources import EpochSource
 
 FOLDER = Path(__file__).parent
 EPOCH_ENDS = "~"
+FUNCTIONS: dict[str, tuple[Any, list[str], str]] = {
+    "hundredfold": (lambda numbers: pc.multiply(numbers, 100), ["int64"], "int64"),
+    "both": (lambda a, b: pc.binary_join_element_wise(a, b, "-"), ["string", "string"], "string"),
+}
+"""The functions of users that files may have: of Arrow columns, their arguments and result."""
 _LISTED = re.compile(r",(?![^(]*\))")
 """A comma between columns, not within `decimal(10,2)`."""
 
@@ -66,6 +76,9 @@ class GoldenFile:
     schemas: dict[str, dict[str, pl.DataType]] = field(default_factory=dict)
     ordered: dict[str, str] = field(default_factory=dict)
     lateness: dict[str, int | str] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     queries: dict[str, str] = field(default_factory=dict)
     emit: dict[str, str] = field(default_factory=dict)
@@ -114,7 +127,13 @@ class GoldenFile:
         session = Session.in_process(sites=sites, settings=settings)
         for name, ordered in self.ordered.items():
             source = EpochSource(frames[name])
-            session.stream(name, source, ordered=ordered, lateness=self.lateness.get(name, 0))
+            lateness, late = self.lateness.get(name, 0), self.late.get(name)
+            session.stream(name, source, ordered=ordered, lateness=lateness, late=late)
+        for name, rows in self.tables.items():
+            session.table(name, rows)
+        for name in self.functions:
+            made, arguments, result = FUNCTIONS[name]
+            session.function(name, made, arguments=arguments, result=result)
         return session, self._ask(session)
 
     def planned(self, folder: Path) -> Session:
@@ -162,6 +181,14 @@ def _take(golden: GoldenFile, section: str, argument: str, body: list[str]) -> N
             golden.about = " ".join(lines)
         case "stream":
             _take_stream(golden, argument)
+        case "table":
+            name, _, columns = argument.partition(":")
+            schema = _columns(columns)
+            names = [part.strip() for part in lines[0].split("|")]
+            assert names == list(schema), f"{where}: the header is {names}"
+            golden.tables[name] = rows_of(lines[1:], schema)
+        case "function":
+            golden.functions.append(argument)
         case "set":
             name, value = argument.split("=")
             golden.settings[name] = {"true": True, "false": False}.get(value, value)
@@ -201,16 +228,20 @@ def _take(golden: GoldenFile, section: str, argument: str, body: list[str]) -> N
 def _take_stream(golden: GoldenFile, text: str) -> None:
     name, _, rest = text.partition(":")
     columns, *options = (part.strip() for part in rest.split(";"))
-    golden.schemas[name] = {
-        column: named_type(kind)
-        for column, kind in (part.strip().split(" ", 1) for part in _LISTED.split(columns))
-    }
+    golden.schemas[name] = _columns(columns)
     for option in options:
         if option.startswith("ordered by "):
             golden.ordered[name] = option.removeprefix("ordered by ")
+        elif option.startswith("late "):
+            golden.late[name] = option.removeprefix("late ")
         else:
             value = option.removeprefix("lateness ")
             golden.lateness[name] = int(value) if value.isdigit() else value
+
+
+def _columns(text: str) -> dict[str, pl.DataType]:
+    pairs = (part.strip().split(" ", 1) for part in _LISTED.split(text))
+    return {column: named_type(kind) for column, kind in pairs}
 
 
 def rows_of(lines: list[str], schema: dict[str, pl.DataType]) -> pl.DataFrame:

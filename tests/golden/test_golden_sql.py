@@ -53,7 +53,7 @@ def check(golden: GoldenFile, sites: int, strategy: str, frames: Frames) -> None
     run = session.start(sinks=dict.fromkeys(golden.expected, "memory"), at_end="close")
     assert run.await_termination(60)
     lateness = {name: stream.lateness for name, stream in session.plan().streams.items()}
-    oracle = None if golden.no_oracle else Oracle(queries, frames, lateness)
+    oracle = None if golden.no_oracle else Oracle(queries, frames, lateness, tables=golden.tables)
     for query in golden.expected:
         got = run.results(query)
         where = f"{golden.path.name}, {query}, {sites} site(s), {strategy}"
@@ -92,6 +92,8 @@ def test_plain_sql_in_duckdb(path: Path) -> None:
     connection = duckdb.connect()
     for stream, parts in as_written(golden).items():
         connection.register(stream, pl.concat(parts).to_arrow())
+    for table, rows in golden.tables.items():
+        connection.register(table, rows.to_arrow())
     for query, text in golden.duckdb.items():
         text = golden.queries[query] if text == "same" else text
         wanted = golden.results(query)

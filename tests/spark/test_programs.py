@@ -12,8 +12,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from programs.inputs import Inputs, write_inputs
-from programs.written import APPEND, UPDATE, WITHIN, clicked, seen, signals
+from programs.inputs import LATE_FILES, Inputs, write_inputs, write_readings
+from programs.written import APPEND, LATE, UPDATE, WITHIN, clicked, seen, signals
 from pyspark.sql import functions as F
 
 from anabranch import Session, accelerate
@@ -74,9 +74,9 @@ def normal(value: Any) -> Any:
     return value
 
 
-def by_us(frame: Any, mode: str) -> pl.DataFrame:
-    unbounded = {"allow_unbounded_state": mode == "update"}
-    session = Session(frame.sparkSession, sites=2, settings=unbounded)
+def by_us(frame: Any, mode: str, settings: dict[str, Any] | None = None) -> pl.DataFrame:
+    settings = {"allow_unbounded_state": mode == "update", **(settings or {})}
+    session = Session(frame.sparkSession, sites=2, settings=settings)
     session.query("q", frame, mode=mode)
     run = session.start(sinks={"q": "memory"})
     assert run.await_termination(120)
@@ -108,6 +108,33 @@ def test_groups_that_change_end_as_in_spark(inputs: Inputs, name: str, keys: int
     expected = by_spark(frame, "update")
     assert expected
     assert last_of_each(ours, keys) == last_of_each(expected, keys)
+
+
+def test_late_rows_count_where_they_count_in_spark(inputs: Inputs, tmp_path: Path) -> None:
+    """A file at a time, each after Spark has closed what the one before it had made due."""
+    here = Inputs(inputs.spark, tmp_path)
+    write_readings(tmp_path, 0)
+    frames = {name: (mode, program(here)) for name, (mode, program) in LATE.items()}
+    queries = [
+        frame.writeStream.format("memory").queryName(name).outputMode(mode).start()
+        for name, (mode, frame) in frames.items()
+    ]
+    for number in range(len(LATE_FILES)):
+        if number:
+            write_readings(tmp_path, number)
+        for query in queries:
+            query.processAllAvailable()
+    for query in queries:
+        query.stop()
+    for name, (mode, frame) in frames.items():
+        expected = [plain(row) for row in inputs.spark.table(name).collect()]
+        rows = by_us(frame, mode, {"max_files_per_epoch": 1}).drop("gone", strict=False).rows()
+        ours = [plain(row) for row in rows]
+        if mode == "update":
+            keys = len(expected[0]) - (1 if name == "late_rows_without_windows" else 2)
+            assert last_of_each(ours, keys) == last_of_each(expected, keys), name
+        else:
+            assert Counter(ours) == Counter(expected), name
 
 
 def test_one_line_changes(inputs: Inputs, tmp_path: Path) -> None:

@@ -183,6 +183,9 @@ VALUES = pl.DataFrame(
     }
 )  # fmt: skip
 i, j, f, t, b, d, s, n, p, a, z, g = (col(name) for name in VALUES.columns)
+ENTRIES = call(
+    "list", call("struct", "key", "a", "value", i), call("struct", "key", "b", "value", j)
+)
 EXPRESSIONS: list[Expression] = [
     i + j, i - j, i * j, i / j, i // j, i % j, i // 3, i % 3, i // -3, i % -3, f // 2.0, f % 2.0, f / 4,
     i & j, i | j, i ^ j, b & (i > 0), b | (i > 0), b ^ (i > 0), ~b, ~i, -i, -f, i << 3, i >> 1, n + 1,
@@ -248,7 +251,8 @@ EXPRESSIONS: list[Expression] = [
     call("list_distinct", call("split", p, "1")), call("list_sum", call("list", i, j)),
     call("list_min", call("list", i, j)), call("list_max", call("list", i, j)),
     call("list_reverse", call("list", i, j)), call("list_concat", call("list", i), call("list", j)),
-    call("list_slice", call("split", p, "."), 2, 3),
+    call("list_slice", call("split", p, "."), 2, 3), call("map_extract_value", ENTRIES, "b"),
+    call("map_keys", ENTRIES), call("map_values", ENTRIES),
 ]  # fmt: skip
 
 

@@ -263,7 +263,9 @@ def test_every_named_function_can_be_called() -> None:
     lists = [name for name in NAMED_FUNCTIONS if name.startswith("list_")]
     whole |= dict.fromkeys(lists, "[len, 1]")
     whole |= {"list_join": "split(name, 'a'), ','", "list_contains": "[len], 1", "list_concat": "[len], [1]",
-              "list_slice": "[len], 1, 2", "element": "[len], 1"}  # fmt: skip
+              "list_slice": "[len], 1, 2", "element": "[len], 1", "map": "['a'], [len]",
+              "map_extract_value": "map('a', len), 'a'", "map_keys": "map('a', len)",
+              "map_values": "map('a', len)"}  # fmt: skip
     for name in NAMED_FUNCTIONS:
         column = samples[arguments.get(name, "name")]
         inner = whole.get(name, column + extra.get(name, ""))
@@ -319,10 +321,10 @@ def test_aggregate_without_a_name() -> None:
         ("len > 0 AND name LIKE name", "at character 13: LIKE needs a constant pattern"),
         ("len LIKE 'a'", "LIKE needs a text, but len is Int64"),
         ("name LIKE 'a!%' ESCAPE '!'", "ESCAPE is not available: use CONTAINS"),
-        ("name SIMILAR TO 'a'", "SIMILAR TO is not available: use LIKE"),
-        ("len > (SELECT 1)", "a sub-query can be read in FROM only"),
-        ("len IN (SELECT 1)", "IN (SELECT …) is not available: SEMI JOIN"),
-        ("EXISTS (SELECT 1)", "EXISTS is not available: SEMI JOIN"),
+        ("name SIMILAR TO 'a'", "SIMILAR TO is not available: use REGEXP_FULL_MATCH"),
+        ("len > (SELECT 1)", "a sub-query stands in FROM, in WHERE or among the columns"),
+        ("len IN (SELECT 1)", "IN (SELECT …) stands in WHERE"),
+        ("EXISTS (SELECT 1)", "EXISTS stands in WHERE"),
         ("sum(len) OVER (PARTITION BY name)", "OVER is not available here"),
         ("INTERVAL '1' MONTH + moment", "Months and years have no fixed length"),
         ("CAST(moment AS date) + INTERVAL '1' DAY", "is a date: CAST it to timestamp"),

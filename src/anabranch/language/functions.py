@@ -223,6 +223,8 @@ def misuse(function: str, place: int, value: object) -> str | None:
             fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]
         case "split_part", 2:
             fits, wanted = whole and value >= 1, "the number of a part, from 1"  # type: ignore[operator]
+        case "map_extract_value", 1:
+            fits, wanted = whole or isinstance(value, str), "a text or a whole number"
         case ("time_bucket", _):
             fits, wanted = isinstance(value, dt.timedelta), "a length of time"
         case ("to_zone" | "at_zone", 1) | ("local_trunc", 2):

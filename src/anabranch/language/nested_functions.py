@@ -44,6 +44,13 @@ def _slice(values: pl.Expr, first: pl.Expr, last: pl.Expr) -> pl.Expr:
     return pl.when(known).then(values.list.slice(start - 1, (end - start + 1).clip(lower_bound=0)))
 
 
+def _map_value(entries: pl.Expr, key: object) -> pl.Expr:
+    """The value of a key; NULL where the map has none."""
+    entry = pl.element()
+    found = entry.filter(entry.struct.field("key").eq(key)).struct.field("value")
+    return entries.list.eval(found).list.first()
+
+
 def _joined(left: pl.Expr, right: pl.Expr) -> pl.Expr:
     """One list after the other; NULL has no elements, as in DuckDB."""
     return pl.concat_list(*(part.fill_null(pl.lit([])) for part in (left, right)))
@@ -66,7 +73,10 @@ NESTED: Mapping[str, Callable[..., pl.Expr]] = {
     "list_reverse": lambda a: a.list.reverse(),
     "list_concat": _joined,
     "list_slice": _slice,
+    "map_extract_value": _map_value,
+    "map_keys": lambda a: a.list.eval(pl.element().struct.field("key")),
+    "map_values": lambda a: a.list.eval(pl.element().struct.field("value")),
 }
 NESTED_CONSTANTS: Mapping[str, tuple[int, ...]] = {
-    "struct": tuple(range(0, 200, 2)), "field": (1,), "list_join": (1,),
+    "struct": tuple(range(0, 200, 2)), "field": (1,), "list_join": (1,), "map_extract_value": (1,),
 }  # fmt: skip

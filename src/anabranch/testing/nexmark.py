@@ -22,6 +22,8 @@ _PEOPLE, _AUCTIONS = 1, 3
 _START = dt.datetime(2026, 1, 1)
 _STEP = 10_000
 """Microseconds between two events."""
+_SIDE_INPUT = 10_000
+"""Rows of the table beside the streams."""
 _CITIES = (
     "Phoenix",
     "Los Angeles",
@@ -100,8 +102,19 @@ def nexmark(events: int, seed: int = 1) -> dict[str, pl.DataFrame]:
     return {"person": person, "auction": auction, "bid": bid}
 
 
+def side_input() -> pl.DataFrame:
+    """The table that bids are joined with in q13."""
+    key = pl.Series("key", np.arange(_SIDE_INPUT))
+    return pl.DataFrame({"key": key, "value": "side-" + key.cast(pl.String)})
+
+
 def write_nexmark(folder: str | Path, events: int, seed: int = 1, parts: int = 4) -> None:
-    """The rows as Parquet files, a folder for each kind, in so many files that follow each other."""
+    """The rows as Parquet files, a folder for each kind, in so many files that follow each other.
+
+    The folder `side_input` has the table of q13.
+    """
+    (Path(folder) / "side_input").mkdir(parents=True, exist_ok=True)
+    side_input().write_parquet(Path(folder) / "side_input" / "000.parquet")
     for name, frame in nexmark(events, seed).items():
         place = Path(folder) / name
         place.mkdir(parents=True, exist_ok=True)

@@ -15,6 +15,9 @@ _SAME = frozenset((
 ))  # fmt: skip
 _OTHERWISE = {
     "split": "string_split({0}, {1})",
+    "map_extract_value": "list_filter({0}, lambda x: x.key = {1})[1].value",
+    "map_keys": "list_transform({0}, lambda x: x.key)",
+    "map_values": "list_transform({0}, lambda x: x.value)",
     "position_of": "CAST(strpos({0}, {1}) AS BIGINT)",
     "lpad": "lpad({0}, CAST({1} AS INTEGER), {2})",
     "rpad": "rpad({0}, CAST({1} AS INTEGER), {2})",

@@ -12,6 +12,8 @@ from programs.inputs import Inputs
 Program = Callable[[Inputs], Any]
 APPEND: dict[str, Program] = {}
 UPDATE: dict[str, Program] = {}
+LATE: dict[str, tuple[str, Program]] = {}
+"""Programs with late rows, and their output modes."""
 
 
 def append(program: Program) -> Program:
@@ -22,6 +24,18 @@ def append(program: Program) -> Program:
 def update(program: Program) -> Program:
     UPDATE[program.__name__] = program
     return program
+
+
+def late(mode: str) -> Callable[[Program], Program]:
+    def named(program: Program) -> Program:
+        LATE[program.__name__] = mode, program
+        return program
+
+    return named
+
+
+def readings(inputs: Inputs) -> Any:
+    return inputs.readings.withWatermark("time", "20 seconds")
 
 
 def signals(inputs: Inputs) -> Any:
@@ -384,3 +398,34 @@ def running_sums_of_some(inputs: Inputs) -> Any:
         .groupBy("kind")
         .agg(F.max("signal").alias("most"), F.count("*").alias("n"))
     )
+
+
+# -- late rows --------------------------------------------------------------------------------------
+
+
+@late("append")
+def late_rows_of_windows(inputs: Inputs) -> Any:
+    counted = readings(inputs).groupBy(F.window("time", "1 minute"), "device")
+    return counted.agg(F.count("*").alias("n"), F.sum("count").alias("which"))
+
+
+@late("append")
+def late_rows_of_windows_that_overlap(inputs: Inputs) -> Any:
+    counted = readings(inputs).groupBy(F.window("time", "1 minute", "20 seconds"))
+    return counted.agg(F.count("*").alias("n"), F.sum("count").alias("which"))
+
+
+@late("update")
+def late_rows_of_windows_that_change(inputs: Inputs) -> Any:
+    counted = readings(inputs).groupBy(F.window("time", "1 minute"), "device")
+    return counted.agg(F.count("*").alias("n"), F.sum("count").alias("which"))
+
+
+@late("update")
+def late_rows_without_windows(inputs: Inputs) -> Any:
+    return readings(inputs).groupBy("device").agg(F.count("*").alias("n"))
+
+
+@late("append")
+def late_rows_alone(inputs: Inputs) -> Any:
+    return readings(inputs).where("device <> 'c'").select("time", "count")

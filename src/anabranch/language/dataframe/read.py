@@ -20,7 +20,6 @@ from anabranch.language.tree import Column, Expression, Named
 from anabranch.language.unnest import Unnest
 
 SOURCES = ("StreamingRelation", "StreamingRelationV2")
-STATEFUL = ("Aggregate", "Join", "Deduplicate", "DeduplicateWithinWatermark", "Distinct")
 StreamOf = Callable[[SparkNode, "SparkNode | None"], Query]
 """The stream of the rows of a part of the plan, and the watermark above it, if it has one."""
 
@@ -175,8 +174,3 @@ class PlanReader:
             {attribute.id: column.name for attribute, column in zip(output, columns, strict=True)}
         )
         return Rows(queries[0].union(*queries[1:]), scope, {})
-
-
-def is_stateless(plan: SparkNode) -> bool:
-    """Whether each row is looked at alone."""
-    return not any(part.kind in STATEFUL for part in plan.walk())

@@ -233,8 +233,8 @@ def _condition(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
 def _in(tree: exp.In, scope: Scope) -> Expression:
     if tree.args.get("query"):
         raise scope.error(
-            "IN (SELECT …) is not available: SEMI JOIN the other query (ANTI JOIN for NOT IN), or write "
-            "IN (constants).",
+            "IN (SELECT …) stands in WHERE, alone or joined to other conditions by AND: write it there, in a "
+            "query around this one.",
             tree,
         )
     value = translate(tree.this, scope)

@@ -46,6 +46,13 @@ def field(value: Expression, name: str, tree: exp.Expr, scope: Scope) -> Express
     return Call("field", (value, Literal(name)))
 
 
+def is_map(kind: pl.DataType) -> bool:
+    """Whether values of this type are lists of keys with their values."""
+    inner = kind.inner if isinstance(kind, pl.List) else None
+    names = [one.name for one in inner.fields] if isinstance(inner, pl.Struct) else []
+    return names == ["key", "value"]
+
+
 def field_of_column(tree: exp.Column, scope: Scope) -> Expression | None:
     """`p.a.b` where `p` is a column; None if it is none."""
     parts = [tree.args.get(part) for part in ("catalog", "db", "table", "this")]
@@ -79,9 +86,12 @@ def _bracket(tree: exp.Bracket, scope: Scope, translate: Translate) -> Expressio
     key = tree.expressions[0] if len(tree.expressions) == 1 else None
     if isinstance(kind, pl.Struct) and isinstance(key, exp.Literal) and key.is_string:
         return field(value, str(key.this), tree, scope)
+    if is_map(kind) and isinstance(key, exp.Literal) and key.is_string:
+        return Call("map_extract_value", (value, translate(key, scope)))
     if not isinstance(kind, pl.List) or key is None:
         raise scope.error(
-            f"[…] takes an element of a list or a field of a struct, but {value} is {kind}.", tree
+            f"[…] takes an element of a list or a field of a struct, but {value} is {kind}.",
+            tree,
         )
     if isinstance(key, exp.Slice):
         ends = [translate(part, scope) for part in (key.this, key.expression) if part is not None]

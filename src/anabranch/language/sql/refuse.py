@@ -39,7 +39,7 @@ CLAUSES = {
 
 _INPUTS: dict[type[exp.Expr], str] = {
     exp.Values: "VALUES is not available: rows come from streams",
-    exp.Unnest: "UNNEST is not available: rows come from streams",
+    exp.Unnest: "UNNEST stands beside the input that has the list: FROM t CROSS JOIN UNNEST(t.xs) AS u(x)",
     exp.Lateral: CLAUSES["laterals"],
 }
 
@@ -50,16 +50,21 @@ _SETS: dict[type[exp.Expr], str] = {
     exp.Values: "VALUES is not available: rows come from streams",
 }
 
+_SUBQUERY = (
+    "a sub-query stands in FROM, in WHERE or among the columns of SELECT: write it there, or give it a "
+    "name with WITH"
+)
 ELSEWHERE: dict[type[exp.Expr], str] = {
-    exp.Subquery: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
-    exp.Select: "a sub-query can be read in FROM only: write it there, or give it a name with WITH",
-    exp.Exists: "EXISTS is not available: SEMI JOIN the other input, or ANTI JOIN it for NOT EXISTS",
+    exp.Subquery: _SUBQUERY,
+    exp.Select: _SUBQUERY,
+    exp.Exists: "EXISTS stands in WHERE, alone or joined to other conditions by AND: write it there, in a "
+    "query around this one",
     exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
-    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH or ENDS_WITH",
-    exp.RegexpLike: "regular expressions are not available: use LIKE",
-    exp.SimilarTo: "SIMILAR TO is not available: use LIKE",
-    exp.Any: "ANY is not available: use IN (constants)",
-    exp.AtTimeZone: "AT TIME ZONE is not available: give the stream's column its zone at the source",
+    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH, ENDS_WITH or REGEXP_MATCHES",
+    exp.SimilarTo: "SIMILAR TO is not available: use REGEXP_FULL_MATCH with a regular expression",
+    exp.Any: "ANY is not available: use IN (constants), or LIST_CONTAINS(xs, value) for a list",
+    exp.All: "ALL is not available: compare with LIST_MAX(xs) or LIST_MIN(xs) of a list, or with the MAX or "
+    "MIN of a sub-query",
     exp.Filter: "FILTER belongs to an aggregate",
     exp.Star: STAR,
     exp.Block: "there is more than one statement: register each as a query of its own",

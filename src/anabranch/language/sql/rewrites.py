@@ -111,6 +111,28 @@ def _in_place(name: str) -> Rewrite:
     return lambda arguments, scope: Call(name, tuple(arguments))
 
 
+def _map(arguments: Arguments, scope: Scope) -> Expression:
+    """`MAP(['a', 'b'], [x, y])`, or `map('a', x, 'b', y)` of Spark: a list of keys with their values."""
+    pairs = list(zip(arguments[0::2], arguments[1::2], strict=False))
+    keys, values = arguments[0], arguments[1]
+    if len(arguments) == 2 and isinstance(keys, Call) and keys.function == "list":
+        listed = values.arguments if isinstance(values, Call) and values.function == "list" else ()
+        if len(listed) != len(keys.arguments):
+            raise LanguageError("MAP needs two lists of the same length: MAP(['a', 'b'], [x, y])")
+        pairs = list(zip(keys.arguments, listed, strict=True))
+    known = [key.value if isinstance(key, Literal) else None for key, _ in pairs]
+    if 2 * len(pairs) < len(arguments) or None in known or len(set(known)) < len(known):
+        raise LanguageError(
+            "MAP needs keys that are constants and different from each other, each with a value"
+        )
+    return Call(
+        "list",
+        tuple(
+            Call("struct", (Literal("key"), key, Literal("value"), value)) for key, value in pairs
+        ),
+    )
+
+
 REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
     **TIME_REWRITES,
     "regexp_replace": (3, 4, _regexp_replace), "regexp_extract": (2, 3, _regexp_extract),
@@ -125,7 +147,7 @@ REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
     "concat": (1, 999, _concat), "reverse": (1, 1, _reverse),
     "strpos": (2, 2, _in_place("position_of")), "instr": (2, 2, _in_place("position_of")),
     "locate": (2, 2, _locate), "charindex": (2, 2, _locate), "position": (2, 2, _locate),
-    "nvl2": (3, 3, lambda a, scope: Call("case", (a[0].is_not_null(), a[1], a[2]))),
+    "map": (2, 999, _map), "nvl2": (3, 3, lambda a, scope: Call("case", (a[0].is_not_null(), a[1], a[2]))),
     "isnull": (1, 1, lambda a, scope: a[0].is_null()),
     "isnotnull": (1, 1, lambda a, scope: a[0].is_not_null()),
     "split_index": (3, 3, lambda a, scope: Call("split_part", (a[0], a[1], _plus_one(a[2])))),

@@ -129,15 +129,15 @@ class _Unnesting:
         """An expression with columns of joins in place of its sub-queries."""
         whole = exp.Paren(this=tree.copy())
         for node in _subqueries(whole):
-            if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
-                node.replace(self._value(node.this, node))
-            elif isinstance(node, exp.Exists) or (
-                isinstance(node.parent, exp.In) and node.arg_key == "query"
-            ):
+            among = isinstance(node.parent, exp.In) and node.arg_key == "query"
+            if among or isinstance(node, exp.Exists) or isinstance(node.parent, (exp.Any, exp.All)):
                 raise self._error(
-                    "IN and EXISTS with a sub-query stand in WHERE, alone or joined to others by AND.",
+                    "IN and EXISTS with a sub-query stand in WHERE, alone or joined to others by AND; ANY "
+                    "and ALL are not available.",
                     node,
                 )
+            if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Select):
+                node.replace(self._value(node.this, node))
         inner = whole.this
         assert isinstance(inner, exp.Expr)
         return inner.pop()
