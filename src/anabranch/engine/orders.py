@@ -16,7 +16,7 @@ from anabranch.routing.reach import Apart, Holds, Reach
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
-from anabranch.state.group import LEAST_PIECE, PIECE_BYTES
+from anabranch.state.group import PIECE_BYTES, piece_size
 from anabranch.state.manifest import HeldRef, TableRecord
 from anabranch.state.place import Place, place
 from anabranch.state.shelf import Shelf
@@ -136,11 +136,7 @@ class Orders:
     def piece_bytes(self) -> int:
         """How much state a site looks at at once where it goes through all of it."""
         limit = self.settings.site_memory_bytes
-        return (
-            min(PIECE_BYTES, max(LEAST_PIECE, limit // 4))
-            if isinstance(limit, int)
-            else PIECE_BYTES
-        )
+        return piece_size(limit) if isinstance(limit, int) else PIECE_BYTES
 
     @property
     def place(self) -> Place:
