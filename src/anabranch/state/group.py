@@ -43,7 +43,7 @@ MAX_CLASSES = 8
 
 def piece_size(limit: float) -> int:
     """How much state a site looks at at once that may keep so many bytes."""
-    return int(min(PIECE_BYTES, max(LEAST_PIECE, limit // 4)))
+    return int(min(PIECE_BYTES, max(LEAST_PIECE, limit / 4)))
 
 
 @dataclass(frozen=True)
