@@ -6,15 +6,19 @@ may come later than with memory for all of it, so they are compared together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_aggregates import Drawn
 
 from anabranch.language.join import JOINS
+from anabranch.operators import owed
+from anabranch.state import group
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chaos import gives_updates
 from anabranch.testing.joins import SHAPES, draw_join_case
@@ -27,9 +31,9 @@ SITES = (1, 2, 3)
 
 
 @st.composite
-def cases(draw: Any, joins: bool) -> tuple[Case, Trial]:
+def cases(draw: Any, joins: bool, kinds: Sequence[str] = JOINS) -> tuple[Case, Trial]:
     chooser = Drawn(draw)
-    case = draw_join_case(chooser, JOINS, SHAPES) if joins else draw_case(chooser)
+    case = draw_join_case(chooser, kinds, SHAPES) if joins else draw_case(chooser)
     trial = draw_trial(chooser, case.epochs, SITES)
     settings = {
         **trial.settings,
@@ -58,6 +62,30 @@ def test_results_are_those_of_the_oracle(joins: bool) -> None:
 
     examine()
     assert spilled > 5, "hardly anything was put aside"
+
+
+def test_slots_that_are_too_large_to_be_looked_at_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pieces of a few rows, most slots are looked at block by block."""
+    choices = 0
+    as_it_is = owed._choices
+
+    def counted(*given: Any) -> Iterator[list[pl.DataFrame]]:
+        nonlocal choices
+        for rows in as_it_is(*given):
+            choices += 1
+            yield rows
+
+    @given(cases(joins=True, kinds=("inner",)))
+    @examples(60)
+    def examine(drawn: tuple[Case, Trial]) -> None:
+        case, trial = drawn
+        if not any(gives_updates(query.node) for query in case.queries.values()):
+            check(case, trial)
+
+    monkeypatch.setattr(owed, "_choices", counted)
+    monkeypatch.setattr(group, "LEAST_PIECE", 200)
+    examine()
+    assert choices > 100, "hardly any slot was too large"
 
 
 def test_other_numbers_of_sites_while_state_is_put_aside() -> None:

@@ -28,6 +28,7 @@ from anabranch.testing.disturbances import Meddler, move_many, resize, split
 from anabranch.testing.faults import Schedule, killed_worker, slow
 from anabranch.testing.invariants import check_invariants
 from anabranch.testing.trial import Leg, Scene, SessionMaker, Trial, check
+from helpers import in_soak
 
 pytestmark = [pytest.mark.spark, pytest.mark.chaos]
 
@@ -68,6 +69,21 @@ def short_of_memory() -> tuple[int, ...]:
 def test_seeds_with_little_memory(number: int, spark: SparkSession) -> None:
     report = run_seed(short_of_memory()[number], maker(spark), sites=(2, 3))
     assert report.failure is None, report.failure
+
+
+@cache
+def replans(seed: int) -> bool:
+    """Whether joins come to other shapes in a seed, told by a run of it in this process."""
+    several = "plans" in draw_seed(seed, (2, 3), staged=False)[1].settings
+    return several and bool(run_seed(seed, sites=(2, 3)).fired["replan"])
+
+
+@pytest.mark.parametrize("number", [0, 1, *in_soak(range(2, 20))])
+def test_seeds_that_replan(number: int, spark: SparkSession) -> None:
+    seed = next(islice((s for s in itertools.count() if replans(s)), number, None))
+    report = run_seed(seed, maker(spark), sites=(2, 3))
+    assert report.failure is None, report.failure
+    assert report.fired["replan"], "no join came to another shape"
 
 
 def busy_case() -> Case:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session
+from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import (
     ENOUGH,
     HORIZON,
@@ -22,6 +25,7 @@ from anabranch.adapt.policies.plans import (
     splits,
     usual_shape,
 )
+from anabranch.control.observed import JoinWork, Observed
 from anabranch.engine.run import Run
 from anabranch.language.shape import JoinShape, flat_shape, read_shape
 from anabranch.testing.join_shapes import draw_join_shape
@@ -165,6 +169,82 @@ def test_a_run_comes_to_the_shape_that_suits_what_it_sees(tmp_path: Path, plans:
         assert line["steps"]["asked"] == line["epoch"] < line["steps"]["resumed"]
     used = run.recent_progress[-2]["customMetrics"]["adaptation"]["shapes"]["q@2"]
     assert used == {"(0,(1,2))": 4}
+
+
+class Choice:
+    """The choice of a run that has ended, given samples by hand: it is in the flat shape."""
+
+    def __init__(self, folder: Path, settings: dict[str, Any]) -> None:
+        self._run, _ = run_it(folder, "b.v > c.v + 92", {"replan_effort": 0.0, **settings}, (6, 4))
+        self.governor = self._run._governor
+        (self.name,) = self.governor.holdings.shapes.inputs
+        self.exchange = self._run.plan.subqueries[self.name].exchange
+        self.map = self.governor.maps[self.exchange]
+
+    def look(self, counted: Counted, starts: Sequence[int]) -> list[Replan]:
+        """What is done after a look that has shown the same of these partitions."""
+        manifest = self._run._checkpoint.manifest
+        seen = Observed(
+            manifest.epoch, 2, 1.0, {self.exchange: self.map}, {}, {}, {},
+            joins={self.name: JoinWork(1000, 10_000, 1.0)},
+            sampled={self.name: dict.fromkeys(starts, counted)},
+        )  # fmt: skip
+        maps = {**self.governor.maps, self.exchange: self.map}
+        lines = self.governor.planning.decide(seen, maps, (), manifest)
+        return [line.action for line in lines if isinstance(line.action, Replan)]
+
+    def doubtful(self) -> bool:
+        return self.name in self.governor.planning._doubtful
+
+
+NO_MATTER = Counted(100.0, np.full(3, 10.0), *(np.zeros(len(splits(3))) for _ in range(3)))
+"""What costs about the same in every shape."""
+FLAT, TO_JOIN = "(0,1,2)", "(0,(1,2))"
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["the first", "the last"])
+def test_a_site_has_one_shape_though_others_were_brought(tmp_path: Path, first: bool) -> None:
+    """A partition that was moved, or asked for by hand, comes to the shape of its site."""
+    choice = Choice(tmp_path, {"plans": "site", "partitions_per_site": 3})
+    mine = choice.map.partitions_of(0).tolist()
+    odd = choice.map.starts[mine[0 if first else -1]]
+    shapes = choice.governor.holdings.shapes
+    shapes.replan(choice.name, [choice.map.range_at(odd)], TO_JOIN, "moving state")
+    starts = choice.map.starts
+    assert not choice.look(NO_MATTER, starts)
+    assert choice.doubtful()
+    (done,) = choice.look(NO_MATTER, [s for s in starts if s != odd])
+    assert (done.partitions, done.before, done.shape) == ((odd,), TO_JOIN, FLAT)
+    assert done.cause == "its site has this shape: it should cost 1.00 times as much"
+
+
+def test_a_partition_that_was_merged_has_one_shape(tmp_path: Path) -> None:
+    choice = Choice(tmp_path, {"plans": "partition"})
+    begin, end = choice.map.range_at(choice.map.starts[0])
+    shapes, middle = choice.governor.holdings.shapes, (begin + end) // 2
+    shapes.replan(choice.name, [(middle, end - 1)], TO_JOIN, "moving state")
+    assert not choice.look(NO_MATTER, [begin])
+    (done,) = choice.look(NO_MATTER, [begin])
+    assert done.partitions == (begin,)
+    assert {done.before, done.shape} == {FLAT, TO_JOIN}
+
+
+@pytest.mark.parametrize("plans", ["partition", "site"])
+def test_what_is_not_there_any_more_is_not_in_doubt(tmp_path: Path, plans: str) -> None:
+    choice = Choice(tmp_path, {"plans": plans})
+    first = choice.map.starts[0]
+    good = splits(3).index(((1,), (2,)))
+    better = replace(NO_MATTER, looked=np.where(np.arange(len(splits(3))) == good, 0.0, 1e6))
+    shapes = choice.governor.holdings.shapes
+    shapes.replan(choice.name, [choice.map.range_at(first)], "((0,1),2)", "moving state")
+    assert not choice.look(better, [first])
+    assert choice.doubtful()
+    shapes.replan(choice.name, [choice.map.range_at(first)], FLAT, "moving state")
+    if plans == "site":
+        choice.map = choice.map.moved(dict.fromkeys(choice.map.starts, 1))
+    # Nothing is counted of it any more: it says nothing, and is no reason to look again
+    choice.look(NO_MATTER, choice.map.starts[2:])
+    assert not choice.doubtful()
 
 
 def test_a_run_stays_flat_where_nothing_is_worth_keeping(tmp_path: Path) -> None:

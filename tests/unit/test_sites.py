@@ -162,6 +162,38 @@ def test_a_site_that_is_short_of_memory_gives_partitions_away(policy: str) -> No
     assert sorted(run.results("flows").rows()) == aggregate(frames)
 
 
+def test_load_and_memory_share_a_budget_and_do_not_undo_each_other() -> None:
+    """Memory is short first on one site, then on another, and load is uneven all the while."""
+    frames, budget = epochs(0.0, count=24, rows=2_000), 30_000
+    made = session(
+        3, site_memory_bytes=1 << 30, split_partitions=False, moved_bytes_per_epoch=budget,
+        most_collection_seconds=0.01, least_gain_seconds=0.0,
+        overlap=False,
+    )  # fmt: skip
+    made.stream("s", EpochSource(frames), ordered="time")
+    made.query("flows", FLOWS)
+
+    def burdens(epoch: int) -> dict[int, Burden]:
+        short, slow = epoch // 3 % 3, epoch // 2 % 3
+        found = {slow: Burden(seconds_per_row=PER_ROW)}
+        seconds = found[slow].seconds_per_row if short == slow else 0.0
+        return found | {short: Burden(seconds_per_row=seconds, memory=12_000)}
+
+    run = made.start(sinks={"flows": "memory"}, at_end="close", burdens=burdens)
+    assert run.await_termination(60)
+    assert sorted(run.results("flows").rows()) == aggregate(frames)
+    lines = [e for e in run.history() if e["accepted"] and e["kind"] == "move"]
+    assert {"memory" in line["cause"] for line in lines} == {True, False}
+    moved: dict[int, list[int]] = {}
+    last: dict[tuple[str, int], int] = {}
+    for line in lines:
+        moved.setdefault(line["epoch"], []).append(line["bytes"])
+        subject = line["exchange"], line["partition"]
+        assert line["epoch"] - last.get(subject, -9) > 2, "it moved just before"
+        last[subject] = line["epoch"]
+    assert all(sum(some) <= budget or len(some) == 1 for some in moved.values()), moved
+
+
 def test_who_asks_gets_an_even_load_whatever_the_policy() -> None:
     frames = epochs(0.0)
     made = session(4, policy="none", skew_buffer="none")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,16 @@ import pytest
 
 from anabranch import Session
 from anabranch.control.aside import Aside
-from anabranch.engine import remembering
+from anabranch.engine import remembering, sampling
 from anabranch.engine.run import Run
 from anabranch.errors import RunError
 from anabranch.observe.checkpoints import described
 from anabranch.plan.subquery import Subquery
-from anabranch.state.group import SiteState
+from anabranch.settings import AUTO
+from anabranch.state.group import PIECE_BYTES, SiteState
 from anabranch.state.packing import Written, put_away
 from anabranch.state.segment import SegmentRef
+from anabranch.testing.faults import Schedule, small_memory
 from anabranch.testing.sources import EpochSource
 from helpers import Rows, in_soak, oracle, plain
 
@@ -177,6 +180,27 @@ def test_sites_with_little_memory_give_the_same_results(
     assert plain(run.results("q")) == expected(QUERIES[name])
     if memory == 1 or name != "aggregate":  # which has next to no state
         assert "spill" in {line["kind"] for line in run.history()}
+
+
+@pytest.mark.parametrize("limit", [AUTO, 1 << 40, None])
+def test_a_piece_is_never_more_than_a_site_may_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: Any
+) -> None:
+    """Also where a site tells what it may keep, in a small container with many others."""
+    told, pieces = 16 << 20, set[tuple[int, int]]()
+
+    def cut(state: SiteState) -> Iterator[SiteState]:
+        pieces.add((state.epoch, state.piece_bytes))
+        return in_pieces(state)
+
+    in_pieces = SiteState.in_pieces
+    monkeypatch.setattr(SiteState, "in_pieces", cut)
+    few = [] if limit == AUTO else [small_memory(site, told, from_epoch=2) for site in range(3)]
+    monkeypatch.setattr(sampling, "_memory", lambda *_: dict.fromkeys(range(3), told))
+    steps = {0: spill_all, 3: spill_all, 6: lambda run: run.clean_up()}
+    started(TWO, tmp_path, steps, settings={"site_memory_bytes": limit}, burdens=Schedule(few))
+    assert {size for epoch, size in pieces if epoch > 3} == {told // 4}
+    assert all(size <= PIECE_BYTES for _, size in pieces)
 
 
 def test_what_is_put_aside_is_compressed_and_comes_back_plain(tmp_path: Path) -> None:

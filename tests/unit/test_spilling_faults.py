@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,11 @@ import pytest
 from anabranch import Session
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError, RunError, StateError
+from anabranch.state import group, packing
+from anabranch.state.group import SiteState
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import place
+from anabranch.state.segment import Part
 from anabranch.state.store import read_latest
 from anabranch.testing.faults import Schedule, small_memory
 from anabranch.testing.sources import EpochSource
@@ -43,8 +47,8 @@ def frames(column: str, keys: int = 6, rows: int = 30) -> list[pl.DataFrame]:
 class Stage:
     """Two streams, a join without bounds, and a checkpoint that runs go on with."""
 
-    def __init__(self, folder: Path, keys: int = 6, rows: int = 30) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, keys: int = 6, rows: int = 30, query: str = QUERY) -> None:
+        self.folder, self.query = folder, query
         self.checkpoint, self.out = folder / "checkpoint", folder / "out"
         self.inputs = {
             name: frames(column, keys, rows) for name, column in (("a", "x"), ("b", "y"))
@@ -58,7 +62,7 @@ class Stage:
         session = Session.in_process(sites, settings)
         for name, some in self.inputs.items():
             session.stream(name, EpochSource(some[:epochs]), ordered="t", lateness=20)
-        session.query("q", QUERY)
+        session.query("q", self.query)
         return session.start(sinks={"q": self.out}, checkpoint=self.checkpoint, **options)
 
     def run(self, epochs: int = EPOCHS, **options: Any) -> Run:
@@ -79,7 +83,7 @@ class Stage:
     def check(self) -> None:
         """All is delivered, once."""
         tables = {name: pl.concat(some) for name, some in self.inputs.items()}
-        assert plain(read_results(self.out)) == oracle(QUERY, **tables)
+        assert plain(read_results(self.out)) == oracle(self.query, **tables)
         assert not self.manifest().spilled
 
 
@@ -123,12 +127,48 @@ def test_memory_that_is_lowered_and_raised_while_it_runs(tmp_path: Path) -> None
     stage.check()
 
 
-def test_all_rows_have_one_key(tmp_path: Path) -> None:
-    """A slot cannot be divided: its blocks of rows are."""
-    stage = Stage(tmp_path, keys=1, rows=12)
-    run = stage.run(at_end="close")
-    assert "spill" in {line["kind"] for line in run.history()}
+THREE = "SELECT a.t AS t, a.k AS k, a.x AS x, y, c.x AS z FROM a JOIN b ON a.k = b.k JOIN a AS c ON a.k = c.k"
+
+
+@pytest.mark.parametrize(("query", "rows"), [(QUERY, 12), (THREE, 3)], ids=["two", "three"])
+@pytest.mark.parametrize("aside", [True, False], ids=["kept aside", "brought back"])
+def test_all_rows_have_one_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str, rows: int, aside: bool
+) -> None:
+    """A slot cannot be divided: its blocks of rows are, where they go, meet and come back."""
+    read: dict[str, int] = Counter()
+    blocks, parts = SiteState.blocks, packing._parts
+
+    def counted(piece: SiteState, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
+        for born, block in blocks(piece, table):
+            read["met"] += 1
+            yield born, block
+
+    def written(piece: SiteState, *rest: Any) -> list[Part]:
+        found = parts(piece, *rest)
+        if piece.oversized:
+            # What has gone block by block comes back so
+            read["went" if rest[2] else "came back"] += len(found)
+        return found
+
+    def steer(step: str, epoch: int) -> None:
+        if step == "begin" and epoch in (4, 6) and runs and not aside:
+            (join,) = runs[0].plan.subqueries
+            for start in runs[0].partition_map(join).starts:
+                runs[0].recall(join, start)
+
+    monkeypatch.setattr(group, "LEAST_PIECE", 100)
+    monkeypatch.setattr(SiteState, "blocks", counted)
+    monkeypatch.setattr(packing, "_parts", written)
+    stage = Stage(tmp_path, keys=1, rows=rows, query=query)
+    runs: list[Run] = []
+    run = stage.start(on_step=steer, at_end="close")
+    runs.append(run)
+    assert run.await_termination(60)
     stage.check()
+    assert read["met"] > 100
+    assert read["went"] > 1
+    assert aside or read["came back"] > 1
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut off", "flipped"])

@@ -55,8 +55,11 @@ class Arbiter:
     """What is left of the bytes of this round, if others have used some of them before."""
     _departures: dict[tuple[str, int], dict[int, Departure]] = field(default_factory=dict)
 
-    def judge(self, proposals: Iterable[Action], view: View, round: int) -> list[Verdict]:
-        """A verdict for every proposal; those accepted count against the budget and are remembered."""
+    def judge(
+        self, proposals: Iterable[Action], view: View, round: int, binding: bool = True
+    ) -> list[Verdict]:
+        """A verdict for every proposal; those accepted count against the budget and, if they are binding,
+        are remembered."""
         self._forget(round)
         budget = self.limits.bytes_per_round if self.budget is None else self.budget
         verdicts, seen = [], set[tuple[str, int]]()
@@ -66,7 +69,8 @@ class Arbiter:
                 seen.update(action.subjects)
                 if isinstance(action, Move):
                     budget -= action.bytes
-                    self._remember(action, view, round)
+                    if binding:
+                        self._remember(action, view, round)
             verdicts.append(Verdict(action, reason is None, reason or action.cause))
         return verdicts
 

@@ -5,7 +5,7 @@ What is decided is done by the governor, which has the maps.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -30,7 +30,7 @@ from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import Sites, View
 from anabranch.control.decisions import CONTROLLER, SITES, Decision
 from anabranch.control.hot import HotSlots
-from anabranch.control.level import LevelControl, Situation
+from anabranch.control.level import LevelControl, Situation, named
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
 from anabranch.control.scattering import Scattering
@@ -62,6 +62,8 @@ class Balancing:
         """How long the last epoch took."""
         self._epochs = 0
         """Epochs since the run started."""
+        self._left = float(settings.moved_bytes_per_epoch)
+        """Bytes that may still move before the next epoch, for whatever reason, at any level."""
         self.kept: Sites | None = None
         """What sites keep in memory and aside, over all levels, where there is a limit to it."""
         self._kept_by_level: list[View] = []
@@ -125,6 +127,7 @@ class Balancing:
     def observe(self, observed: Observed, sites: int) -> None:
         """Takes in what an epoch has shown; the first one of a run says more about its start."""
         self._epochs, self._seconds = self._epochs + 1, observed.seconds
+        self._left = float(self._settings.moved_bytes_per_epoch)
         if self._epochs <= self._manner.warm_up or observed.sites != sites:
             return  # nor does one that ran on another number of sites than there are from now on
         for number, sample in observed.samples.items():
@@ -139,7 +142,8 @@ class Balancing:
 
         If it is `asked` for, nothing waits until enough has been collected or until the gain is worth it.
         """
-        budget = float(self._settings.moved_bytes_per_epoch)
+        if asked:
+            self._left = float(self._settings.moved_bytes_per_epoch)
         lines: list[Decision] = []
         for level in self._levels.values():
             if not level.due and not asked:
@@ -149,11 +153,15 @@ class Balancing:
             if not asked and not worthwhile:
                 continue
             began = self._manner.clock()
-            verdicts = level.judge(view, budget, self._asked_for if asked else None)
+            verdicts = level.judge(view, self._left, self._asked_for if asked else None)
             lines += level.decisions(epoch, verdicts, self._manner.clock() - began, CONTROLLER)
-            moves = [one.action for one in verdicts if one.accepted]
-            budget -= sum(move.bytes for move in moves if isinstance(move, Move))
+            self._spend(verdicts)
         return lines
+
+    def _spend(self, verdicts: Iterable[Verdict]) -> None:
+        """Takes accepted moves from the budget of the epoch."""
+        moves = [one.action for one in verdicts if one.accepted]
+        self._left -= sum(move.bytes for move in moves if isinstance(move, Move))
 
     def weigh(self, situation: Situation) -> None:
         """Sees what sites keep, in memory and aside."""
@@ -189,7 +197,7 @@ class Balancing:
             sites = replace(view.sites, memory=np.maximum(room, 0.0))
             pressed = replace(_without(view, stays_aside), sites=sites)
             due: list[Action] = [*propose_due(pressed, epoch, self._thresholds)]
-            relief = [*self._relief(pressed)]
+            relief = level.relieve(pressed, self._left, self._relief)
             if active and not relief:
                 relief = [*propose_active_disk(pressed, self._thresholds, _expected(level, view))]
             returning = propose_return(pressed, epoch, self._thresholds)
@@ -197,14 +205,15 @@ class Balancing:
             # Of several for a partition the first counts: who is over its memory in every epoch would
             # else put aside again and again what is to close
             proposals = [*{one.subject: one for one in reversed(proposals)}.values()][::-1]
-            for action in proposals:
+            verdicts = level.agree(proposals, pressed, self._left)
+            self._spend(verdicts)
+            for action in (one.action for one in verdicts if one.accepted):
                 if isinstance(action, Spill | CleanUp):
                     resident[action.site] += action.bytes * (
                         1 if isinstance(action, CleanUp) else -1
                     )
                 elif isinstance(action, Move):
                     resident[[action.source, action.target]] += (-action.bytes, action.bytes)
-            verdicts = [Verdict(action, True, action.cause) for action in proposals]
             lines += level.decisions(epoch, verdicts, 0.0, CONTROLLER)
         return lines
 
@@ -225,8 +234,7 @@ class Balancing:
         """What sites do that keep too much: by cost, where partitions move by themselves."""
         ask = self._settings
         if ask.policy == HYBRID and self.active:
-            budget = float(ask.moved_bytes_per_epoch)
-            return propose_relief(view, self._thresholds, budget, ask.split_partitions)
+            return propose_relief(view, self._thresholds, self._left, ask.split_partitions)
         return propose_spill(view, self._thresholds)
 
     def finish(self, seconds: float) -> None:
@@ -259,9 +267,8 @@ def _without(view: View, stays_aside: Collection[Subject]) -> View:
     if not stays_aside:
         return view
     known = view.partitions
-    named = ((view.exchanges[n], s) for n, s in zip(known.exchange, known.start, strict=True))
-    stays = np.fromiter((one in stays_aside for one in named), dtype=bool, count=len(known))
-    return replace(view, partitions=replace(known, awaited=known.awaited & ~stays))
+    awaited = known.awaited & ~named(view, stays_aside)
+    return replace(view, partitions=replace(known, awaited=awaited))
 
 
 def _expected(level: LevelControl, view: View) -> float:

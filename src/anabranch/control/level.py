@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from anabranch.adapt.actions import Action
 from anabranch.adapt.arbiter import Verdict
 from anabranch.adapt.collector import Collector, Standing
 from anabranch.adapt.controller import Controller
@@ -125,6 +126,34 @@ class LevelControl:
         self._deciding = True
         return self.controller.decide(view, policies)
 
+    def relieve(
+        self, view: View, budget: float, propose: Callable[[View], Iterable[Action]]
+    ) -> list[Action]:
+        """What is proposed for a view when all that the arbiter would refuse to move stays.
+
+        So something else is done with it: a site that is short of memory cannot wait.
+        """
+        self.controller.arbiter.budget = budget
+        while True:
+            found = [*propose(view)]
+            verdicts = self._verdicts(found, view, binding=False)
+            refused = {one.action.subject for one in verdicts if not one.accepted}
+            if not refused:
+                return found
+            known = view.partitions
+            stays = known.fixed | named(view, refused)
+            if (stays == known.fixed).all():
+                return [one for one in found if one.subject not in refused]
+            view = replace(view, partitions=replace(known, fixed=stays))
+
+    def agree(self, proposals: Iterable[Action], view: View, budget: float) -> list[Verdict]:
+        """What the arbiter makes of what relieves a site, with so many bytes left to move."""
+        self.controller.arbiter.budget = budget
+        return self._verdicts(proposals, view, binding=True)
+
+    def _verdicts(self, some: Iterable[Action], view: View, binding: bool) -> list[Verdict]:
+        return self.controller.arbiter.judge(some, view, self.controller.round, binding)
+
     def finish(self, seconds: float) -> None:
         """What was decided is done, which took so many seconds of its own."""
         if self._deciding:
@@ -151,6 +180,13 @@ class LevelControl:
             "threshold": round(tuning.imbalance, 3),
             "collectSeconds": round(tuning.collect, 3),
         }
+
+
+def named(view: View, subjects: Collection[Subject]) -> np.ndarray:
+    """Which partitions of a view are among these."""
+    known = view.partitions
+    names = ((view.exchanges[n], s) for n, s in zip(known.exchange, known.start, strict=True))
+    return np.fromiter((one in subjects for one in names), dtype=bool, count=len(known))
 
 
 def _gains(view: View, least: float) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import (
     CONVINCED,
+    WORTH,
     Better,
     Counted,
     pooled,
-    propose_shape,
+    propose_common,
     settled,
     usual_shape,
 )
@@ -55,6 +58,8 @@ class PlanChoice:
         self._known: dict[tuple[str, int], Counted] = {}
         self._seen: dict[tuple[str, int], tuple[str, int]] = {}
         """The shape for which each partition, or site, has a better one, and how often in a row it had."""
+        self._doubtful: set[str] = set()
+        """The joins of which the last sample has shown what another one has yet to confirm."""
         self._pace: dict[str, float] = {}
         """The seconds that a row of each join takes, the last epochs counting most."""
         self._open: list[Measuring] = []
@@ -64,10 +69,7 @@ class PlanChoice:
         if ended:
             return ()
         # What one sample has shown is looked at again at once
-        doubtful = {
-            n for (n, _), (shape, times) in self._seen.items() if shape and times < CONVINCED
-        }
-        return self._looking.wanted(doubtful)
+        return self._looking.wanted(self._doubtful)
 
     def _observe(self, observed: Observed) -> None:
         """Takes in what joins have done, and what they would do in other shapes."""
@@ -126,32 +128,51 @@ class PlanChoice:
     ) -> list[tuple[int, Better]]:
         """The partitions for which samples in a row have shown that another shape is better."""
         inputs = self._joins[name]
-        owners = {start: known.site_at(start) for start in counted}
         by_site = self._settings.plans == PER_SITE
+        # All partitions of a site have its shape, those of which nothing was counted too
+        owners = {s: known.site_at(s) if by_site else s for s in known.starts}
         groups = pooled(counted, owners) if by_site else counted
         smooth = {}
         for group, one in groups.items():
             before = None if self._looking.anew(name) else self._known.get((name, group))
             smooth[group] = self._known[name, group] = one.smoothed(before)
+        self._forget(name, {*owners.values()})
+        self._doubtful.discard(name)
         found: list[tuple[int, Better]] = []
         usual = usual_shape(inputs, smooth)
+        of_group: dict[int, list[int]] = {}
+        for start, owner in owners.items():
+            of_group.setdefault(owner, []).append(start)
         for group, one in settled(smooth):
-            members = [start for start in counted if group == (owners[start] if by_site else start)]
-            now = read_shape(shown(self._shapes.shape_at(name, members[0]), inputs), inputs)
-            better = propose_shape(inputs, one, now, usual)
-            shape = "" if better is None else str(now)
+            members = of_group[group]
+            now = {start: self._shapes.shapes_in(name, known.range_at(start)) for start in members}
+            have = Counter(itertools.chain(*now.values()))
+            shapes = {text: read_shape(shown(text, inputs), inputs) for text in have}
+            going = propose_common(inputs, one, {shapes[text]: have[text] for text in have}, usual)
+            doubted = " ".join(sorted(map(str, going)))
             last, times = self._seen.get((name, group), ("", 0))
-            times = times + 1 if last == shape else 1
-            self._seen[name, group] = shape, times
-            if better is not None and times >= CONVINCED:
-                found += [(start, better) for start in members]
+            times = times + 1 if last == doubted else 1
+            self._seen[name, group] = doubted, times
+            if going and times < CONVINCED:
+                self._doubtful.add(name)
+            elif going:
+                for start in members:
+                    better = [going[shapes[text]] for text in now[start] if shapes[text] in going]
+                    found += [(start, one) for one in better[:1]]
         return found
+
+    def _forget(self, name: str, there: Collection[int]) -> None:
+        """Drops what was seen of partitions, or sites, that are not there any more."""
+        for known in (self._known, self._seen):
+            for key in [(n, group) for n, group in known if n == name and group not in there]:
+                known.pop(key)
 
     def _lines(
         self, manifest: Manifest, name: str, known: PartitionMap, starts: list[int], shape: str,
         expected: float, accepted: bool,
     ) -> list[Decision]:  # fmt: skip
-        cause = f"it should cost {expected:.2f} times as much"
+        common = "its site has this shape: " if expected * WORTH > 1 else ""
+        cause = f"{common}it should cost {expected:.2f} times as much"
         kept = self._shapes.kept(name, shape)
         actions: list[Replan] = self._shapes.changes(
             name, known, starts, kept, cause, manifest.subqueries[name],

@@ -77,9 +77,9 @@ class JoinShapes:
         inputs, exchange = self.inputs[subquery], self._plan.subqueries[subquery].exchange
         former: dict[str, list[int]] = {}
         for start in starts:
-            before = self.shape_at(subquery, start)
-            if before != shape or self.shape_at(subquery, known.range_at(start)[1] - 1) != shape:
-                former.setdefault(before, []).append(start)
+            others = [s for s in self.shapes_in(subquery, known.range_at(start)) if s != shape]
+            if others:
+                former.setdefault(others[0], []).append(start)
         found = []
         for before, some in former.items():
             texts = shown(before, inputs), shown(shape, inputs)
@@ -109,10 +109,11 @@ class JoinShapes:
         """A shape of a join as manifests have it."""
         return kept_shape(text, self.inputs[subquery])
 
-    def shape_at(self, subquery: str, slot: int) -> str:
-        """The shape that is wanted for a slot."""
-        found = (one.shape for one in self.wanted[subquery] if one.first <= slot < one.end)
-        return next(found, FLAT)
+    def shapes_in(self, subquery: str, slots: tuple[int, int]) -> list[str]:
+        """The shapes that are wanted for these slots: several after partitions were merged."""
+        known = [one for one in self.wanted[subquery] if one.first < slots[1] > slots[0] < one.end]
+        others = subtract([slots], sorted((one.first, one.end) for one in known))
+        return [*dict.fromkeys(one.shape for one in known), *([FLAT] if others else [])]
 
     def replan(self, subquery: str, slots: Slots, shape: str, protocol: str) -> None:
         """Wants another shape for these slots, as people write it, and to come to it in this way."""

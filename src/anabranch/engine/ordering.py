@@ -100,5 +100,6 @@ class Ordering:
             cleaned=cleaned,
             tables=self._lookups.versions(manifest.tables),
             fetch=governor.fetches(manifest),
+            memory=tuple(governor.memory.limit.tolist()),
             faults=options.faults.of_sites(epoch, attempt.name, options.checkpoint),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from anabranch.adapt.protocols.replanning import Turn
 from anabranch.engine.faults import SiteFaults
@@ -16,7 +17,7 @@ from anabranch.routing.reach import Apart, Holds, Reach
 from anabranch.settings import Settings
 from anabranch.sinks.staging import Staging
 from anabranch.sources.base import Piece
-from anabranch.state.group import LEAST_PIECE, PIECE_BYTES
+from anabranch.state.group import piece_size
 from anabranch.state.manifest import HeldRef, TableRecord
 from anabranch.state.place import Place, place
 from anabranch.state.shelf import Shelf
@@ -111,6 +112,8 @@ class Orders:
     """The newest time of each lane, for streams that have lanes; None for one that has had no row."""
     tables: Mapping[str, TableRecord] = field(default_factory=dict)
     """The version of each table that rows are joined with."""
+    memory: tuple[float, ...] = ()
+    """The bytes that each site may keep."""
     now: int = 0
     """The time of the epoch, in microseconds since 1970."""
 
@@ -132,15 +135,9 @@ class Orders:
     def settings(self) -> Settings:
         return self.standing.settings
 
-    @property
-    def piece_bytes(self) -> int:
-        """How much state a site looks at at once where it goes through all of it."""
-        limit = self.settings.site_memory_bytes
-        return (
-            min(PIECE_BYTES, max(LEAST_PIECE, limit // 4))
-            if isinstance(limit, int)
-            else PIECE_BYTES
-        )
+    def piece_bytes(self, site: int) -> int:
+        """How much state a site looks at at once where it goes through all of it: not all it may keep."""
+        return piece_size(self.memory[site] if site < len(self.memory) else inf)
 
     @property
     def place(self) -> Place:

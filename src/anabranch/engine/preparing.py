@@ -51,6 +51,7 @@ def as_splits_see(orders: Orders) -> Orders:
         released={},
         cleaned={},
         fetch={},
+        memory=(),
         faults=None,
         reach={name: Reach(None, reach.behind) for name, reach in orders.reach.items()},
     )

@@ -30,7 +30,7 @@ def parts_of(
     to another shape first, with what is not due by the watermark before.
     """
     for group in groups_of(orders, subquery, flow):
-        state, slots = _state(orders, subquery, flow, group), group.slots
+        state, slots = _state(orders, subquery, site, flow, group), group.slots
         if group.there is not None:
             for piece in state.in_pieces():
                 _reshape(orders, subquery, site, piece, group.there, before, done)
@@ -48,14 +48,16 @@ def parts_of(
             yield from state.part(packed).in_pieces()
 
 
-def _state(orders: Orders, subquery: Subquery, flow: SlotFlow, group: Group) -> SiteState:
+def _state(
+    orders: Orders, subquery: Subquery, site: int, flow: SlotFlow, group: Group
+) -> SiteState:
     """The state of some slots of a flow."""
     near = orders.shelves[subquery.name].within(group.slots)
     if flow.newest:
         oldest = min(epoch for epoch, _ in flow.newest)
         near = [ref for ref in near if ref.born[1] > oldest]
     state = SiteState(
-        orders.place, near, group.slots, orders.epoch, orders.piece_bytes, flow.newest, group.shape,
+        orders.place, near, group.slots, orders.epoch, orders.piece_bytes(site), flow.newest, group.shape,
         group.track, copies=_copies(orders, subquery),
     )  # fmt: skip
     state.refs = [ref for ref in near if state.wanted(ref)]
@@ -103,7 +105,7 @@ def put_aside(orders: Orders, subquery: Subquery, site: int, done: SubqueryRepor
         if not slots:
             continue
         near = orders.shelves[subquery.name].within(slots)
-        state = SiteState(orders.place, near, slots, orders.epoch, orders.piece_bytes)
+        state = SiteState(orders.place, near, slots, orders.epoch, orders.piece_bytes(site))
         name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
         passed = subquery.watermark(watermark)
         tables = subquery.operator.tables

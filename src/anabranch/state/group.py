@@ -41,6 +41,11 @@ MAX_CLASSES = 8
 """Segments written per table and epoch at most: one per class of due times."""
 
 
+def piece_size(limit: float) -> int:
+    """How much state a site looks at at once that may keep so many bytes."""
+    return int(min(PIECE_BYTES, max(LEAST_PIECE, limit / 4)))
+
+
 @dataclass(frozen=True)
 class Masked:
     """Slots of a segment that a merged one replaces."""

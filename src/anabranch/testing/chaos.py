@@ -24,7 +24,7 @@ import polars as pl
 from anabranch.errors import SettingsError
 from anabranch.language.join import JOINS
 from anabranch.language.node import Node
-from anabranch.settings import PLANS, TRANSITIONS
+from anabranch.settings import ACTIVE_DISK, ANY, LAZY_DISK, PLANS, POOR, RICH, TRANSITIONS
 from anabranch.testing.cases import Case, draw_case, draw_lined_case
 from anabranch.testing.chaos_report import ChaosReport, SeedReport, count, describe_failure
 from anabranch.testing.chooser import Chooser, SeededChooser
@@ -115,6 +115,7 @@ def draw_seed(seed: int, sites: Sequence[int] = SITES, staged: bool = True) -> t
     holding = pressed or (not updates and chooser.flag(0.5))
     memory = chooser.choice(SMALL[-4:] if pressed else SMALL) if holding else LARGE
     settings = {**trial.settings, **_settings(chooser), "site_memory_bytes": memory}
+    settings |= _putting_aside(SeededChooser(seed + 2 * MANY_SEEDS)) if holding else {}
     legs = _legs(chooser, case.epochs, sites)
     burdens = _burdens(chooser, case.epochs, staged, min(memory, 4_000) if holding else LARGE)
     if holding:
@@ -194,6 +195,13 @@ def _settings(chooser: Chooser) -> dict[str, Any]:
     return chosen
 
 
+def _putting_aside(chooser: Chooser) -> dict[str, Any]:
+    """Which state goes first and how much of it, now and then under the policies of disks."""
+    policy = {"policy": chooser.choice([LAZY_DISK, ACTIVE_DISK])} if chooser.flag(0.3) else {}
+    share, first = chooser.choice([0.3, 0.0, 1.0]), chooser.choice([POOR, RICH, ANY])
+    return {**policy, "spill_share": share, "spill_first": first}
+
+
 def _burdens(chooser: Chooser, epochs: int, staged: bool, memory: int) -> Schedule:
     """Slow sites, and such with little memory; off the stage not so slow that a seed takes long."""
     seed, faults = chooser.integer(0, 2**31), chooser.choice([2, 5, 9, 0])
@@ -258,6 +266,7 @@ def run_seed(
     fired["far checkpoint"] = trial.far
     fired["result folders"] = trial.folders
     fired["dead letters"] = sum(rows.height > 0 for rows in outcome.letters.values())
+    fired[f"policy {trial.settings['policy']}"] = 1
     fired["rebalance at every step"] = any(
         isinstance(watcher, Meddler) and rebalance in watcher.always for watcher in trial.watchers
     )

@@ -8,8 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from anabranch.settings import POLICIES
 from anabranch.testing.cases import Case
-from anabranch.testing.disturbances import DISTURBANCES, HOLDING
+from anabranch.testing.disturbances import DISTURBANCES, HOLDING, lay_anew
+from anabranch.testing.join_shapes import REPLANNING
 from anabranch.testing.spilling import SPILLING
 from anabranch.testing.trial import STEPS, Outcome, Trial
 
@@ -19,13 +21,14 @@ FAULTS = (
     "quiet stream", "silence", "stop", *(f"crash {step}" for step in STEPS),
     "far checkpoint", "result folders", "dead letters", "rebalance at every step",
     "second run of a session", "two drivers, one refused", "two drivers, one overtaken",
-    "damage found and named", "damage never read",
+    "damage found and named", "damage never read", *(f"policy {name}" for name in POLICIES),
 )  # fmt: skip
 """What may happen to a run beside the disturbances."""
 KINDS = (
     *FAULTS,
     *dict.fromkeys(
-        kind.__name__.replace("_", " ") for kind in (*DISTURBANCES, *HOLDING, *SPILLING)
+        kind.__name__.replace("_", " ")
+        for kind in (*DISTURBANCES, *HOLDING, *SPILLING, *REPLANNING, lay_anew)
     ),
 )
 SHOWN_DECISIONS = 60

@@ -186,6 +186,26 @@ def propose_shape(
     return Better(best, after / before)
 
 
+def propose_common(
+    inputs: int, counted: Counted, now: Mapping[JoinShape, int], usual: JoinShape | None = None
+) -> dict[JoinShape, Better]:
+    """What those of each shape go over to, of whom so many have it: all of them to one shape.
+
+    That is the better one for most of them, or else the one that most have: partitions that were moved, or
+    asked for by hand, may have brought others.
+    """
+    plans = Plans(inputs, counted)
+    most = max(now, key=lambda shape: (now[shape], -plans.cost(shape)))
+    better = propose_shape(inputs, counted, most, usual)
+    target = most if better is None else better.shape
+    after = plans.cost(target)
+    return {
+        shape: Better(target, after / plans.cost(shape) if plans.cost(shape) else 1.0)
+        for shape in now
+        if shape != target
+    }
+
+
 def usual_shape(inputs: int, groups: Mapping[int, Counted]) -> JoinShape | None:
     """The shape that is best by the figures of all groups together; None if there are none."""
     whole = pooled(groups, dict.fromkeys(groups, 0)).get(0)
