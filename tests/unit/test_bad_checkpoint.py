@@ -22,6 +22,12 @@ from anabranch.routing.lane_times import LaneTime
 from anabranch.routing.reach import Hold, Reach, Spilled
 from anabranch.routing.shaped import Shaped, Track
 from anabranch.sinks.files import FileSink
+from anabranch.sources import file_reader
+from anabranch.sources import spark as spark_source
+from anabranch.sources.base import ReadContext
+from anabranch.sources.files import FileSource
+from anabranch.sources.kafka import reader as kafka_reader
+from anabranch.sources.tables import source as table_source
 from anabranch.state.checksum import seal
 from anabranch.state.entry import Delta
 from anabranch.state.manifest import (
@@ -36,6 +42,7 @@ from anabranch.state.manifest import (
     SubqueryRecord,
     TableRecord,
 )
+from anabranch.state.place import Place
 from anabranch.state.segment import SegmentRef
 from anabranch.state.shelf import ShelfChange
 from helpers import Stage, missing, orphans, sample, sums, visible_epochs
@@ -240,10 +247,31 @@ def test_what_a_manifest_holds_changes_only_with_its_version() -> None:
         Track,
     )
     fields = {struct.__name__: sorted(struct.__struct_fields__) for struct in structs}
+    offsets = {
+        "files": file_reader,
+        "Kafka": kafka_reader,
+        "tables": table_source,
+        "Spark": spark_source,
+    }
+    fields |= {f"offset of {name}": sorted(module.OFFSET) for name, module in offsets.items()}
     assert fields == json.loads(path.read_bytes())[str(FORMAT_VERSION)], (
         "give FORMAT_VERSION the next number, say in VERSIONS what is new, and add the fields here"
     )
     assert all(struct.__struct_config__.forbid_unknown_fields for struct in structs)
+
+
+def test_an_offset_with_a_part_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    """An older build passed over what files that grow had added."""
+    place = Place(tmp_path)
+    context = ReadContext({"root": "in", "tails": []}, True, (), place)
+    assert context.known_offset("s", file_reader.OFFSET) == context.offset
+    assert ReadContext(None, True, (), place).known_offset("s", ()) is None
+    with pytest.raises(StateError, match=r"Stream 's'.*'tails', which this version does not know"):
+        context.known_offset("s", ("root",))
+    (tmp_path / "in").mkdir()
+    source = FileSource("s", str(tmp_path / "in"), "parquet", pl.Schema({"time": pl.Int64()}))
+    with pytest.raises(StateError, match="'later'"):
+        source.open(ReadContext({"root": "in", "later": 1}, True, ("time",), place))
 
 
 def test_state_that_the_driver_does_not_see_is_noticed_at_the_first_epoch(tmp_path: Path) -> None:

@@ -126,3 +126,34 @@ def test_a_function_that_fails_is_called_again_only_with_a_checkpoint(
     assert "the other side is down" in message
     assert ("will be handed over again at the next start" in message) == checkpoint
     assert ("will not be handed over again" in message) == (not checkpoint)
+
+
+@pytest.mark.parametrize("mine", ["out/extra/more", "."])
+@pytest.mark.parametrize("kind", ["sink", "dead letters"])
+def test_a_folder_within_that_of_another_run_is_refused(stage: Stage, mine: str, kind: str) -> None:
+    """Whoever reads the outer folder would read the results of both."""
+    stage.finish(sinks={"sums": stage.root / "out"})
+    inner = stage.root / mine
+    options: dict[str, Any] = {"sinks": {"sums": inner}}
+    if kind == "dead letters":
+        options = {
+            "sinks": {"sums": stage.root.parent / f"{stage.root.name}b"},
+            "dead_letter": inner,
+        }
+    if mine == ".":
+        # Nothing else of this run is beside it
+        stage.input.rename(stage.root.parent / f"{stage.root.name}-in")
+        stage.input = stage.root.parent / f"{stage.root.name}-in"
+    message = stage.refused(StateError, checkpoint=None, **options)
+    assert "another run" in message
+    assert not (stage.root / "out/extra").exists()
+    assert not list(stage.root.glob("_*"))
+    assert stage.results() == stage.expected(*(sample(number) for number in range(3)))
+
+
+def test_a_folder_within_one_that_a_run_has_left_empty_may_be_had(stage: Stage) -> None:
+    stage.finish(sinks={"sums": stage.root / "out"})
+    for epoch in stage.out.glob("epoch=*"):
+        shutil.rmtree(epoch)
+    stage.finish(checkpoint=None, sinks={"sums": stage.out / "extra"})
+    assert list((stage.out / "extra").glob("epoch=*"))

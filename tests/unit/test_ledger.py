@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -173,3 +175,48 @@ def test_rows_that_wait_are_told_apart_by_what_of_a_file_still_does() -> None:
     assert delta is not None
     assert delta.let_go == ["b.arrow"]
     assert applied(before, delta).held == after.held
+
+
+def _refuse_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*paths: object) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+
+
+def test_one_of_many_puts_an_entry_where_there_are_no_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on exFAT: who looked before the write overwrote who came between."""
+    _refuse_links(monkeypatch)
+    place, together = Place(tmp_path), threading.Barrier(4)
+    looked = Path.exists
+
+    def wait(path: Path, **options: bool) -> bool:
+        found = looked(path, **options)
+        if not found and path.name.startswith("entry"):
+            together.wait(5)
+        return found
+
+    monkeypatch.setattr(Path, "exists", wait)
+    for number in range(20):
+        name = f"manifests/entry{number}"
+        with ThreadPoolExecutor(4) as several:
+            data = [bytes([each]) * 100 for each in range(4)]
+            won = list(several.map(lambda own, name=name: place.put(name, own, False), data))
+        assert won.count(True) == 1
+        assert (tmp_path / name).read_bytes() == data[won.index(True)]
+    assert place.unfinished() == []
+
+
+def test_a_folder_in_which_nobody_could_be_first_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lacking(*paths: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    _refuse_links(monkeypatch)
+    monkeypatch.setattr("anabranch.state.place.rename_once", lacking, raising=False)
+    with pytest.raises(StateError, match="neither hard links nor"):
+        Place(tmp_path).put("manifests/entry", b"one", False)
+    assert not (tmp_path / "manifests/entry").exists()

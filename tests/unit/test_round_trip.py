@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from anabranch import Session
-from anabranch.errors import RunError
+from anabranch.errors import RunError, SettingsError
+from anabranch.sinks.files import refuse_types
 from anabranch.sinks.staging import Staging
 from anabranch.sources.formats import read_file
 from helpers import FORMATS, SUFFIX
@@ -47,6 +48,7 @@ KINDS: list[tuple[pl.DataType, st.SearchStrategy[Any]]] = [
     (pl.Datetime("us", "UTC"), MOMENTS),
     (pl.Datetime("us", "Europe/Berlin"), MOMENTS),
     (pl.Datetime("ns"), st.datetimes(dt.datetime(1700, 1, 1), dt.datetime(2200, 1, 1))),
+    (pl.Datetime("ms"), MOMENTS.map(lambda time: time.replace(microsecond=0))),
     (pl.Decimal(38, 2), CENTS),
 ]  # fmt: skip
 
@@ -77,6 +79,42 @@ def frames(draw: st.DrawFn) -> pl.DataFrame:
         drawn = draw(st.lists(st.none() | values, min_size=rows, max_size=rows))
         columns.append(series(f"c{name}", kind, drawn))
     return pl.DataFrame(columns)
+
+
+INNER = [
+    (pl.Int8(), [1, None, -128]),
+    (pl.UInt64(), [2**64 - 1, None]),
+    (pl.Float64(), [1.5, float("nan"), float("inf"), float("-inf"), -0.0, None]),
+    (pl.Float32(), [float("nan"), None]),
+    (pl.String(), ['",\n]}', "", None, "NaN"]),
+    (pl.Binary(), [b"\xff\0", b"", None]),
+    (pl.Boolean(), [True, None]),
+    (pl.Date(), [dt.date(1, 1, 1), None]),
+    (pl.Time(), [dt.time(1, 2, 3, 9), None]),
+    (pl.Datetime("us"), [dt.datetime(2026, 1, 1, 1, 1, 1, 9), None]),
+    (pl.Datetime("ms"), [dt.datetime(2026, 1, 1, 1, 1, 1), None]),
+    (pl.Datetime("ns"), [dt.datetime(2026, 1, 1, 1, 1, 1, 9), None]),
+    (pl.Datetime("us", "Europe/Berlin"), [dt.datetime(1800, 1, 1), None]),
+    (pl.Decimal(38, 2), [150, None, -1]),
+]
+
+
+@pytest.mark.parametrize("format", [name for name in FORMATS if name != "csv"])
+@pytest.mark.parametrize(("kind", "values"), INNER, ids=lambda value: str(value)[:30])
+def test_what_is_in_lists_and_structs_comes_back(
+    format: str, kind: pl.DataType, values: list[Any]
+) -> None:
+    inner = series("x", kind, values)
+    lists = inner.implode().extend(pl.Series([None, []], dtype=pl.List(kind)))
+    several = lists.implode().extend(pl.Series([None, []], dtype=pl.List(pl.List(kind))))
+    rows = pl.DataFrame({"l": lists, "ll": several})
+    rows = rows.with_columns(
+        s=pl.struct(pl.col("l").alias('a "b'), "ll", v=inner.gather([0, 1, len(inner) - 1]))
+    )
+    rows = rows.with_columns(
+        n=pl.when(pl.int_range(pl.len()) != 1).then("s"), ls=pl.concat_list("s").reverse()
+    )
+    assert_frame_equal(there_and_back(rows, format), rows, check_exact=True)
 
 
 def there_and_back(rows: pl.DataFrame, format: str) -> pl.DataFrame:
@@ -153,6 +191,40 @@ def test_results_are_the_input_of_another_run(tmp_path: Path, format: str) -> No
     schema = rows.schema
     read = [read_file("s", str(p), format, schema, schema.names(), None, False).rows for p in parts]
     assert pl.concat([frame for frame in read if frame is not None]).sort("time").equals(rows)
+
+
+LISTS = pl.List(pl.Int64())
+SPANS = pl.Struct({"a": pl.List(pl.Duration("us"))})
+
+
+@pytest.mark.parametrize(
+    ("format", "kind", "reason"),
+    [
+        ("csv", LISTS, "CSV has no lists"),
+        ("csv", pl.Struct({"a": pl.Int64()}), "CSV has no lists"),
+        ("csv", pl.Duration("us"), "no text of its own"),
+        ("json", SPANS, "no text of its own"),
+        ("json", pl.List(SPANS), "no text of its own"),
+        ("json", LISTS, ""),
+        ("parquet", SPANS, ""),
+    ],
+)
+def test_types_that_a_format_cannot_hold_are_refused(
+    format: str, kind: pl.DataType, reason: str
+) -> None:
+    schema = pl.Schema({"time": pl.Int64(), "x": kind})
+    if not reason:
+        return refuse_types("The sink of 'q'", format, schema)
+    with pytest.raises(SettingsError, match=f"column 'x' is .*{reason}"):
+        refuse_types("The sink of 'q'", format, schema)
+
+
+def test_a_list_that_csv_cannot_hold_is_refused_at_the_start(tmp_path: Path) -> None:
+    session = Session.in_process(1, {"fsync": False})
+    session.stream("t", generator="packets", rows=10, ordered="time")
+    session.query("q", "SELECT tb, ARRAY_AGG(len) AS xs FROM t GROUP BY time/60 AS tb")
+    with pytest.raises(SettingsError, match="column 'xs' is List"):
+        session.start(sinks={"q": {"path": tmp_path / "out", "format": "csv"}})
 
 
 def test_line_breaks_in_quotes_over_many_blocks(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_only_the_outermost_aggregate_of_a_text_is_updated() -> None:
     texts = {
         "nested": f"SELECT k, SUM(m) AS s FROM ({within}) GROUP BY k",
         "named": f"WITH w AS ({within}), x AS (SELECT * FROM w) SELECT k, SUM(m) AS s FROM x GROUP BY k",
-        "above": f"WITH w AS ({within}) SELECT k, m FROM w WHERE m > 20",
+        "above": f"WITH w AS ({within}) SELECT tb, k, m FROM w WHERE m > 20",
     }
     for name, sql in texts.items():
         session.query(name, sql, emit="update")
@@ -80,7 +80,7 @@ def test_only_the_outermost_aggregate_of_a_text_is_updated() -> None:
     for name in ("nested", "named"):
         last = run.results(name).group_by("k", maintain_order=True).last()
         assert dict(last.iter_rows()) == sums
-    assert run.results("above").columns == ["k", "m", "gone"]
+    assert run.results("above").columns == ["tb", "k", "m", "gone"]
 
 
 @pytest.mark.parametrize("strategy", ["subquery", "query", "operator"])
@@ -125,3 +125,25 @@ def test_a_column_called_gone_already_is_refused() -> None:
     session.query("some", sql, emit="update")
     with pytest.raises(LanguageError, match="another name"):
         session.start(sinks={"some": "memory"})
+
+
+def test_groups_that_leave_need_the_columns_that_tell_them_apart() -> None:
+    """A row that says only that some group has left can be taken back by nobody."""
+    unkeyed = "SELECT MAX(v) AS m FROM t GROUP BY k HAVING MAX(v) < 9"
+    session = session_of()
+    session.query("some", unkeyed, emit="update")
+    with pytest.raises(LanguageError, match=r"'some'.*groups can leave.*GROUP BY"):
+        session.start(sinks={"some": "memory"})
+    session = session_of()
+    session.query("live", "SELECT k, MAX(v) AS m FROM t GROUP BY k", emit="update")
+    session.query("some", "SELECT m FROM live WHERE m < 9")
+    with pytest.raises(LanguageError, match="groups can leave"):
+        session.explain()
+    for sql in (
+        "SELECT MAX(v) AS m FROM t GROUP BY k",
+        "SELECT MAX(v) AS m FROM t HAVING MAX(v) < 9",
+        "SELECT MAX(v) AS m, k + 0 AS j, k FROM t GROUP BY k HAVING MAX(v) < 9",
+    ):
+        session = session_of()
+        session.query("all", sql, emit="update")
+        session.explain()

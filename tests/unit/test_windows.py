@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 
+import polars as pl
 import pytest
 
 from anabranch import Session, count, count_window, hop
 from anabranch.errors import LanguageError
-from anabranch.language.window import MOST_WINDOWS, Hop
+from anabranch.language.over import MOST_ROWS
+from anabranch.language.window import MOST_COUNTED, MOST_WINDOWS, Hop, duration
+from anabranch.testing.sources import EpochSource
 
 
 def session(ordered: str = "time") -> Session:
@@ -54,3 +58,56 @@ def test_the_most_windows_per_row_are_planned_in_seconds() -> None:
     begun = time.monotonic()
     made.explain()
     assert time.monotonic() - begun < 5
+
+
+def test_rows_that_are_counted_are_bounded() -> None:
+    """A history beyond any number of rows overflowed once it ran; a long one took a chunk a row."""
+    over = "SELECT time, SUM(len) OVER (ORDER BY time ROWS {} PRECEDING) AS s FROM tcp"
+    for rows in (MOST_ROWS, 10**9, 10**23):
+        with pytest.raises(LanguageError, match="rows: expected at most 10,000"):
+            session().query("q", over.format(rows))
+    for size in (MOST_COUNTED + 1, 2**62, 2**70):
+        with pytest.raises(LanguageError, match="expected at most 1,000,000 rows"):
+            session().from_stream("tcp").group_by(count_window(size, size)).agg(count())
+
+
+def test_the_most_rows_that_are_counted_are_computed_in_seconds() -> None:
+    made = session()
+    histories = "SUM(len) OVER (PARTITION BY srcIP ORDER BY time ROWS {} PRECEDING) AS s"
+    made.query("q", f"SELECT time, srcIP, len, {histories.format(MOST_ROWS - 1)} FROM tcp")
+    counted = count_window(MOST_COUNTED, MOST_COUNTED)
+    made.query("w", made.from_stream("tcp").group_by(counted).agg(count()))
+    run = made.start(sinks={"q": "memory", "w": "memory"}, at_end="close")
+    assert run.await_termination(30)
+    rows = run.results("q")
+    last = rows.group_by("srcIP").agg(pl.col("len").sum(), pl.col("s").max())
+    assert last["len"].equals(last["s"].cast(last["len"].dtype))
+    assert run.results("w").is_empty()
+
+
+@pytest.mark.parametrize("digits", [12, 30, 400, 5_000])
+@pytest.mark.parametrize(
+    "length",
+    ["INTERVAL '{}' DAY", "INTERVAL '{}:00:00'", "INTERVAL '{} 00:00:00'", "INTERVAL '{}.5' DAY",
+     "INTERVAL '{}:30' HOUR TO MINUTE", "INTERVAL '{}' MONTH", "INTERVAL {} DAY"],
+)  # fmt: skip
+def test_lengths_that_cannot_be_counted_with_are_refused(length: str, digits: int) -> None:
+    made = Session.in_process(sites=2)
+    times = pl.DataFrame({"ts": [dt.datetime(2026, 1, 1)]})
+    made.stream("t", EpochSource([times]), ordered="ts")
+    with pytest.raises(LanguageError, match=r"INTERVAL.*(at most|too long|not a)|digits"):
+        made.query("q", f"SELECT ts, ts + {length.format('9' * digits)} AS then FROM t")
+
+
+def test_numbers_of_more_digits_than_can_be_read_are_refused() -> None:
+    endless = "9" * 5_000
+    for sql in (
+        f"SELECT time, len + {endless} AS x FROM tcp",
+        f"SELECT time, LAG(len, {endless}) OVER (ORDER BY time) AS x FROM tcp",
+        f"SELECT time FROM tcp LIMIT {endless} BY len",
+        f"SELECT time, SUM(len) OVER (ORDER BY time ROWS {endless} PRECEDING) AS s FROM tcp",
+    ):
+        with pytest.raises(LanguageError, match="number of 5,000 digits does not fit 64 bits"):
+            session().query("q", sql)
+    with pytest.raises(LanguageError, match="too long to count with"):
+        duration(f"{endless} minutes", True, "retain")

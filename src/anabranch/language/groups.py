@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from anabranch.errors import LanguageError
+from anabranch.errors import LanguageError, shorten
 from anabranch.language.aggregate import NamedAggregate, result_type
 from anabranch.language.aggregate_call import IN_ORDER
 from anabranch.language.expression import TYPES, Column, Named, columns_of, type_of
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Near, Ordered
+from anabranch.language.over import MOST_ROWS
 from anabranch.language.updates import Updates, refuse_updates
 from anabranch.language.window import (
     END,
@@ -170,6 +171,12 @@ class History(Node):
     def __post_init__(self) -> None:
         if self.rows < 1:
             raise LanguageError(f"A history needs at least 1 row, not {self.rows}.")
+        if self.rows > MOST_ROWS:
+            raise LanguageError(
+                f"A history of {shorten(str(self.rows), 40)} rows: expected at most {MOST_ROWS:,}, the "
+                "current one included. So many of every group would be kept; a stretch of time is RANGE … "
+                "PRECEDING."
+            )
         refuse_updates("A history", self.input.updates)
         if self.input.ordered is None:
             raise LanguageError("A history needs the ordered attribute of its input.")

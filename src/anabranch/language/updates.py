@@ -69,9 +69,17 @@ def refuse_updates(what: str, updates: Updates | None) -> None:
 
 
 def check_gone(name: str, schema: Mapping[str, object], updates: Updates | None) -> None:
-    """Raises LanguageError if results that need the mark have a column of that name already."""
-    if updates is not None and updates.leave and GONE in schema:
+    """Raises LanguageError if results that need the mark cannot tell which group it is about."""
+    if updates is None or not updates.leave:
+        return
+    if GONE in schema:
         raise LanguageError(
             f"Query '{name}': its results get a column '{GONE}' that marks groups which no longer meet "
             "its conditions, but they have one already. Give that one another name."
+        )
+    if not updates.whole:
+        raise LanguageError(
+            f"Query '{name}': groups can leave its results, for they can cease to meet its conditions, but "
+            "the results lack a column that the groups are told apart by, so nobody could tell which one has "
+            "left. Keep all columns of the GROUP BY, of windows the start."
         )

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from anabranch.errors import LanguageError
+from anabranch.errors import LanguageError, shorten
 
 START, END = "window_start", "window_end"
 
@@ -22,6 +22,10 @@ LATEST = 3 << 60
 """Times are at most so far from zero: in nanoseconds until 2079, in microseconds 109,000 years."""
 LONGEST = 1 << 59
 """Lengths of time are at most this, so that no time and length together leave what 64 bits can count."""
+MOST_DIGITS = 18
+"""Digits of an amount of time: all such numbers fit 64 bits."""
+MOST_COUNTED = 1_000_000
+"""Rows of a count window: so many of every group are kept."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,11 @@ class CountWindow:
             raise LanguageError(
                 f"{self}: every row would be in {windows:,} windows; expected at most {MOST_WINDOWS:,}. Make "
                 "the advance longer or the size shorter."
+            )
+        if self.size > MOST_COUNTED:
+            raise LanguageError(
+                f"{self}: expected at most {MOST_COUNTED:,} rows, for so many of every group are kept. A "
+                "window of time keeps none: tumble, hop."
             )
 
     def __str__(self) -> str:
@@ -181,4 +190,10 @@ def duration(value: int | str, timestamps: bool, what: str, days: bool = False) 
             f"{what} '{value.strip()}' is not a length of time: expected a whole number and one of "
             f'{", ".join(UNITS)}, e.g. "10 seconds".'
         )
-    return sum(int(number) * UNITS[unit] for (number, _), unit in zip(amounts, units, strict=True))
+    if any(len(number) > MOST_DIGITS for number, _ in amounts):
+        raise LanguageError(f"{what} '{shorten(value.strip(), 100)}' is too long to count with.")
+    length = sum(
+        int(number) * UNITS[unit] for (number, _), unit in zip(amounts, units, strict=True)
+    )
+    require_length(length, what)
+    return length

@@ -15,7 +15,7 @@ import polars as pl
 
 from anabranch.language.over import NamedRowCall, RowCall, RowFrame
 from anabranch.operators.functions import finish
-from anabranch.operators.grouping import MAX_EXPANDED, Groups, reduce
+from anabranch.operators.grouping import Groups, cuts, reduce
 from anabranch.operators.partials import SEQ, TIME, Partial
 from anabranch.routing.ranges import expand
 from anabranch.state.segment import LOCATOR
@@ -146,9 +146,9 @@ def aggregated(
     low, high = borders(line, frame, at)
     filled = np.flatnonzero(high > low)
     low, length = low[filled], (high - low)[filled]
-    cuts = _cuts(length)
     parts = [
-        _reduced(rows, low[a:b], length[a:b], partials, names) for a, b in itertools.pairwise(cuts)
+        _reduced(rows, low[a:b], length[a:b], partials, names)
+        for a, b in itertools.pairwise(cuts(length))
     ]
     if len(filled) == len(at) and parts:
         return pl.concat(parts)
@@ -160,17 +160,6 @@ def aggregated(
     where = pl.Series(index).replace(-1, None).cast(pl.UInt32)
     counts = [part.name for part in calls if part.call.function in COUNTS]
     return found.select(pl.all().gather(where)).with_columns(pl.col(counts).fill_null(0))
-
-
-def _cuts(length: np.ndarray) -> list[int]:
-    """Where to cut the frames so that few rows are repeated at a time."""
-    ends = np.cumsum(length)
-    cuts = [0]
-    while cuts[-1] < len(length):
-        before = ends[cuts[-1] - 1] if cuts[-1] else 0
-        upto = int(np.searchsorted(ends, before + MAX_EXPANDED, side="right"))
-        cuts.append(max(cuts[-1] + 1, upto))
-    return cuts
 
 
 def _reduced(

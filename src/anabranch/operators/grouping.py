@@ -112,3 +112,14 @@ def reduce(
     heads = groups.rows.select(LOCATOR, *keys)[pl.Series(groups.starts.astype(np.uint32))]
     heads = widen(heads, groups.narrow_keys)
     return heads.with_columns(columns).select(LOCATOR, *keys, *names)
+
+
+def cuts(length: np.ndarray) -> list[int]:
+    """Where to cut stretches of these lengths so that few rows are repeated at a time."""
+    ends = np.cumsum(length)
+    found = [0]
+    while found[-1] < len(length):
+        before = ends[found[-1] - 1] if found[-1] else 0
+        upto = int(np.searchsorted(ends, before + MAX_EXPANDED, side="right"))
+        found.append(max(found[-1] + 1, upto))
+    return found

@@ -6,6 +6,8 @@ number; the last k of each group stay (table `kept`).
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import polars as pl
 
@@ -25,7 +27,7 @@ from anabranch.operators.base import (
     results_of,
 )
 from anabranch.operators.functions import finish, partials_for
-from anabranch.operators.grouping import MAX_EXPANDED, Groups, group, reduce
+from anabranch.operators.grouping import Groups, cuts, group, reduce
 from anabranch.operators.merger import MERGES, pending
 from anabranch.operators.partials import SEQ, TIME
 from anabranch.routing.frame import Frame
@@ -116,10 +118,9 @@ class OrderedAggregate(InOneGeneration, RowByRow, OneInput):
         at = np.flatnonzero(asks)
         low = np.maximum(first[at], at - self.rows + 1)
         length = at - low + 1
-        step = max(1, MAX_EXPANDED // self.rows)
         found = [
-            self._chunk(rows, at[i : i + step], low[i : i + step], length[i : i + step])
-            for i in range(0, len(at), step)
+            self._chunk(rows, at[a:b], low[a:b], length[a:b])
+            for a, b in itertools.pairwise(cuts(length))
         ]
         return pl.concat(found) if found else no_results(self.node.schema)
 

@@ -11,20 +11,25 @@ or restored elsewhere keeps its folders; two copies of one cannot have them at t
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote, unquote
 
 from anabranch.errors import SettingsError, StateError
+from anabranch.sources.paths import HIDDEN
 from anabranch.state.folders import make_file, make_folder
 from anabranch.state.place import Place
 
 LOCK, OWNER = "_lock", "_run="
+MOST_LOOKED_INTO = 200
+"""Folders below one that are looked into for another run's: a result folder has few but its epochs."""
 LONGEST = 150
 """Bytes of a checkpoint's name, the last ones, that are kept in the name of a file."""
 
@@ -85,6 +90,7 @@ def claim(
     `what` is what it is to hold, e.g. "The sink of 'flows'"; `results` the patterns of what makes it used.
     """
     owner = Owner.of(run, checkpoint, temporary)
+    _refuse_nested(folder, what, owner)
     try:
         make_folder(folder, private)
         make_file(folder / LOCK, private)
@@ -143,6 +149,49 @@ def _refuse_other(folder: Path, what: str, owner: Owner, results: Sequence[str])
     raise StateError(
         f"{used}: that is another run. Use another folder, the checkpoint of that run, or empty the folder."
     )
+
+
+def _refuse_nested(folder: Path, what: str, owner: Owner) -> None:
+    """Refuses a folder within that of another run, or around one: its readers would read both."""
+    for above in folder.parents:
+        other = _other_within(above, folder, owner)
+        if other is not None:
+            raise StateError(
+                f"{what} is the folder '{folder}', inside '{above}', with results of another run, {other}: "
+                "whoever reads that would read both. Choose a folder outside, or one that begins with '_'."
+            )
+    for below in _shown_folders(folder):
+        other = _other_within(below, below, owner)
+        if other is not None:
+            raise StateError(
+                f"{what} is the folder '{folder}', and '{below}' inside has results of another run, {other}: "
+                "whoever reads the outer one would read both. Choose another folder."
+            )
+
+
+def _other_within(claimed: Path, folder: Path, owner: Owner) -> Owner | None:
+    """The other run whose results are in a claimed folder, that readers of it find beside this folder."""
+    others = [other for other in Owner.recorded(claimed) if other.run != owner.run]
+    way = folder.relative_to(claimed).parts
+    if not others or any(name.startswith(HIDDEN) for name in way):
+        return None
+    used = (name for name in os.listdir(claimed) if name not in (LOCK, *way[:1]))
+    return others[0] if any(not name.startswith(OWNER) for name in used) else None
+
+
+def _shown_folders(folder: Path) -> Iterator[Path]:
+    """The folders below that readers look into, but those of epochs; the first of them, nearest first."""
+    waiting, seen = deque([folder]), 0
+    while waiting and seen < MOST_LOOKED_INTO:
+        current, seen = waiting.popleft(), seen + 1
+        with contextlib.suppress(OSError), os.scandir(current) as entries:
+            for entry in entries:
+                if entry.name.startswith(("epoch=", *HIDDEN)) or not entry.is_dir(
+                    follow_symlinks=False
+                ):
+                    continue
+                yield Path(entry.path)
+                waiting.append(Path(entry.path))
 
 
 def _told(owners: list[Owner]) -> str:

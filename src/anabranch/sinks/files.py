@@ -11,6 +11,7 @@ to one run (`claim.py`).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +26,7 @@ from anabranch.sinks.file_writer import FileWriter
 from anabranch.sinks.gathering import OF_A_SPAN, GatheringWriter
 from anabranch.sinks.spans import WAITING, Spans, require_exchange
 from anabranch.sinks.staging import SUFFIX
+from anabranch.sources.text_values import inner_kind
 
 TARGET_BYTES = 64 << 20
 FOLDER_OPTIONS = ("format", "retain", "gather", "target_bytes")
@@ -105,16 +107,34 @@ def refuse_format(format: Any) -> None:
         )
 
 
-def refuse_types(what: str, format: str, schema: pl.Schema) -> None:
+def refuse_types(
+    what: str, format: str, schema: pl.Schema, instead: str = "parquet or arrow"
+) -> None:
     """Refuses columns that a format has no values for."""
     if format not in ("csv", "json"):
         return
     for name, kind in schema.items():
-        if isinstance(kind, pl.Duration):
+        told = f"{what} cannot be written as {format}: column '{name}' is {kind}"
+        if format == "csv" and kind.is_nested():
             raise SettingsError(
-                f"{what} cannot be written as {format}: column '{name}' is {kind}, which has no "
-                "text of its own. Use parquet or arrow, or take its EPOCH."
+                f"{told}, and CSV has no lists and structs. Use {instead} or json, or give each part a "
+                "column."
             )
+        if any(isinstance(part, pl.Duration) for part in parts_of(kind)):
+            raise SettingsError(
+                f"{told}, which has no text of its own. Use {instead}, or take its EPOCH."
+            )
+
+
+def parts_of(kind: pl.DataType) -> Iterator[pl.DataType]:
+    """A type; of lists and structs, the types within."""
+    if isinstance(kind, pl.List):
+        yield from parts_of(inner_kind(kind.inner))
+    elif isinstance(kind, pl.Struct):
+        for field in kind.fields:
+            yield from parts_of(inner_kind(field.dtype))
+    else:
+        yield kind
 
 
 def require_folder(what: str, path: Any) -> None:

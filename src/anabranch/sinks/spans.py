@@ -13,8 +13,6 @@ under a lock, so that it may be stopped anywhere, and repeated by anyone. When t
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import errno
 import fcntl
 import os
 import re
@@ -28,13 +26,11 @@ import pyarrow.parquet as pq
 
 from anabranch.errors import SettingsError, StateError
 from anabranch.sinks.staging import SUFFIX, WRITERS, visible_epoch
-from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.folders import exchange, make_file, make_folder, sync
 
 WAITING, MAKING, LOCK = "_waiting=", "_making=", "_gather"
 FAN = 16
 """Files of one rank in a span that are merged into one of the next."""
-HERE, EXCHANGE = -100, 2
-"""What Linux calls a path that is given whole, and an exchange of two."""
 _FILE = re.compile(r"part-(\d{12})-(\d{12})-(\d+)\.\w+")
 
 
@@ -220,16 +216,6 @@ def require_exchange(folder: Path) -> None:
     finally:
         for path in two:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Gives each of two folders the name of the other, at one moment."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(libc, "renameat2"):
-        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if libc.renameat2(HERE, os.fsencode(one), HERE, os.fsencode(other), EXCHANGE) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(one))
 
 
 def _files(span: Path) -> list[SpanFile]:

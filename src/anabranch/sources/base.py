@@ -9,12 +9,13 @@ gives rows in the stream's schema, and whatever could not be read, with the reas
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import polars as pl
 
+from anabranch.errors import StateError
 from anabranch.state.place import Place
 
 
@@ -118,6 +119,16 @@ class ReadContext:
     """The columns that the run reads."""
     place: Place
     """The checkpoint, for durable files under `sources/`."""
+
+    def known_offset(self, stream: str, parts: Collection[str]) -> Any:
+        """The offset, if it has no parts but these: this build would not heed what another one says."""
+        unknown = sorted({*(self.offset or ())} - {*parts})
+        if unknown:
+            raise StateError(
+                f"Stream '{stream}': the checkpoint tells where to go on with '{unknown[0]}', which this "
+                "version does not know. Use the version of Anabranch that wrote it."
+            )
+        return self.offset
 
 
 def gives_once(source: object) -> bool:

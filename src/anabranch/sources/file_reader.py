@@ -25,13 +25,16 @@ from anabranch.sources.watching import watch
 if TYPE_CHECKING:
     from anabranch.sources.files import FileSource
 
+OFFSET = ("root", "last", "logs", "recent", "files", "forgotten", "tails")
+"""The parts of an offset. Who adds one adds a version of the manifests."""
+
 
 class FileReader:
     """The files under the path of a source, for one run."""
 
     def __init__(self, source: FileSource, context: ReadContext) -> None:
         self._source = source
-        self._offset: dict[str, Any] = context.offset or {}
+        self._offset: dict[str, Any] = context.known_offset(source.stream, OFFSET) or {}
         self._seen = Seen(source.stream, context.place, self._offset)
         self._tails = Tails(
             source.stream, source.path, source.growing, source.format, source.form,

@@ -36,6 +36,9 @@ from anabranch.state.store import read_sealed, write_sealed
 
 INDEX = "index.json"
 
+OFFSET = ("batch", "query")
+"""The parts of an offset. Who adds one adds a version of the manifests."""
+
 
 class DataFrameSource:
     """A streaming DataFrame, to be read by a query of its own in every run."""
@@ -88,7 +91,8 @@ class DataFrameReader:
         self._schema = pl.Schema({name: source.schema[name] for name in context.columns})
         self._columns = list(source.schema)
         """All of the frame: a query that is added later may want others than those of now."""
-        self._consumed = -1 if context.offset is None else int(context.offset["batch"])
+        offset = context.known_offset(source.stream, OFFSET)
+        self._consumed = -1 if offset is None else int(offset["batch"])
         self._available_now = context.available_now
         self._room = threading.Condition()
         self._stopped = False

@@ -20,7 +20,7 @@ from anabranch.sources.form import USUAL, FileForm, suggest_delimiter
 from anabranch.sources.json_array import in_lines
 from anabranch.sources.opening import Text, TextPart, blocks, open_source, open_stream, open_text
 from anabranch.sources.quotes import ends_in_quotes
-from anabranch.sources.text_values import from_text, type_in_text
+from anabranch.sources.text_values import from_text, inner_kind, type_in_text
 
 BLOCK, LARGEST_BLOCK = 1 << 24, 1 << 30
 """Bytes that are parsed at a time, and where a single row is larger than that."""
@@ -273,6 +273,12 @@ def require_names(
 
 
 def arrow_type(kind: pl.DataType) -> pa.DataType:
+    """The type for Arrow's parsers, which know short lists only."""
+    if isinstance(kind, pl.List):
+        return pa.list_(arrow_type(inner_kind(kind.inner)))
+    if isinstance(kind, pl.Struct):
+        fields = kind.fields
+        return pa.struct([(one.name, arrow_type(inner_kind(one.dtype))) for one in fields])
     return pl.Series([], dtype=kind).to_arrow(compat_level=pl.CompatLevel.oldest()).type
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import os
 import stat
 import tempfile
@@ -10,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anabranch.errors import StateError
+
+HERE, UNLESS_THERE, EXCHANGE = -100, 1, 2
+"""What Linux calls a path that is given whole, a rename that replaces nothing, and an exchange of two."""
 
 
 def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
@@ -42,6 +47,25 @@ def explained(checkpoint: object) -> Iterator[None]:
             f"The checkpoint '{checkpoint}' cannot be used: {error.strerror or error} ('{where}'). Restore "
             "or mend what is there, or start with another checkpoint folder."
         ) from error
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Gives each of two folders the name of the other, at one moment."""
+    _rename(one, other, EXCHANGE)
+
+
+def rename_once(path: Path, to: Path) -> None:
+    """Renames a file unless there is one of that name: FileExistsError then."""
+    _rename(path, to, UNLESS_THERE)
+
+
+def _rename(path: Path, to: Path, how: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if not hasattr(libc, "renameat2"):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if libc.renameat2(HERE, os.fsencode(path), HERE, os.fsencode(to), how) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(path))
 
 
 def sync(path: Path) -> None:

@@ -20,7 +20,7 @@ from anabranch.routing.shaped import Shaped, Track
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -34,6 +34,7 @@ VERSIONS = {
     10: "with the shapes of joins",
     11: "with hot keys of every kind of join in cells, and grids that change",
     12: "with tables that streams are joined with, the time of the epoch, and parallel tracks of joins",
+    13: "with what offsets hold as part of the version, and files that grow",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import StateError
-from anabranch.state.folders import make_file, make_folder, sync
+from anabranch.state.folders import make_file, make_folder, rename_once, sync
 from anabranch.state.uris import is_object
 
 FOLDERS = ("manifests", "sources", "state", "results", "events")
@@ -121,12 +121,26 @@ class Place:
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                # A file system without hard links: who comes between these two lines is overwritten
-                if path.exists():
+                if not self._rename_once(temporary, path):
                     return False
-                os.replace(temporary, path)
             if fsync:
                 sync(path.parent)
+        return True
+
+    def _rename_once(self, temporary: Path, path: Path) -> bool:
+        """What a hard link does, in a file system without any (exFAT, some over a network)."""
+        try:
+            rename_once(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, *_NO_LINKS):
+                raise
+            # To look first and write then would let two runs commit the same epoch
+            raise StateError(
+                f"The file system of '{self.root}' has neither hard links nor renames that replace nothing, "
+                "so two runs could commit the same epoch. Choose another folder for the checkpoint."
+            ) from error
         return True
 
     def names(self, folder: str, suffix: str) -> list[str]:

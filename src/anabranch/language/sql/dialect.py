@@ -18,9 +18,9 @@ from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
-from anabranch.language.deep import MOST_NESTED
 from anabranch.language.expression import Expression
 from anabranch.language.inference import kind_of
+from anabranch.language.sql.limits import refuse_bare_joins, refuse_deep, refuse_digits
 from anabranch.language.sql.precedence import OrderedParser
 from anabranch.language.sql.spelling import OURS, Spelling
 from anabranch.language.user_function import UserFunction
@@ -194,8 +194,6 @@ class QuotingDialect(NullsSmall):
 
 BEGINNING = 500
 """Letters in which the first word of a text is looked for."""
-MOST_BARE_JOINS = 8
-"""Joins whose conditions may all stand behind the last of them."""
 _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
@@ -208,8 +206,9 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     """The text as sqlglot's tree."""
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
-    _refuse_deep(scope)
-    _refuse_bare_joins(scope, dialect)
+    refuse_deep(scope)
+    refuse_bare_joins(scope, dialect)
+    refuse_digits(scope, dialect)
     try:
         return sqlglot.parse_one(scope.text, dialect=dialect)
     except ParseError as error:
@@ -229,46 +228,6 @@ def dialect_of(scope: Scope) -> type[Dialect]:
     if scope.spelling.double_quotes_text:
         return QuotingDialect
     return {"small": NullsSmall, "large": NullsLarge}.get(scope.spelling.nulls, StatementDialect)
-
-
-def _refuse_deep(scope: Scope) -> None:
-    """Refuses a text with more parentheses within each other than can be read, before it is tried."""
-    if scope.text.count("(") <= MOST_NESTED:
-        return
-    depth = 0
-    for offset, letter in enumerate(scope.text):
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if depth > MOST_NESTED:
-            raise scope.error(
-                f"there are more than {MOST_NESTED:,} parentheses within each other, which is the most "
-                "that can be read. Compute some of it in a query of its own and read that.",
-                offset,
-            )
-
-
-def _refuse_bare_joins(scope: Scope, dialect: type[Dialect]) -> None:
-    """Refuses many joins in a row without a condition: each doubles the time that the parser takes."""
-    if scope.text.upper().count("JOIN") <= MOST_BARE_JOINS:
-        return
-    waiting = [0]
-    with contextlib.suppress(SqlglotError):
-        for token in dialect().tokenize(scope.text):
-            match token.token_type:
-                case TokenType.L_PAREN:
-                    waiting.append(0)
-                case TokenType.R_PAREN if len(waiting) > 1:
-                    waiting.pop()
-                case TokenType.SELECT:
-                    waiting[-1] = 0
-                case TokenType.JOIN:
-                    waiting[-1] += 1
-                case TokenType.ON | TokenType.USING:
-                    waiting[-1] = max(0, waiting[-1] - 1)
-            if waiting[-1] > MOST_BARE_JOINS:
-                raise scope.error(
-                    f"more than {MOST_BARE_JOINS} JOINs in a row have no ON: give each its condition.",
-                    token.start,
-                )
 
 
 def offset_of(tree: exp.Expr) -> int | None:

@@ -7,7 +7,7 @@ import re
 
 from sqlglot import exp
 
-from anabranch.errors import LanguageError
+from anabranch.errors import LanguageError, shorten
 from anabranch.language.expression import Literal
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.window import duration
@@ -35,6 +35,11 @@ def read_interval(tree: exp.Interval, scope: Scope) -> Literal:
             "and ts + INTERVAL '1' MONTH moves a time.",
             tree,
         ) from error
+    except (OverflowError, ValueError) as error:
+        # More than a length of time, or an integer, can be
+        raise scope.error(
+            f"INTERVAL '{shorten(text, 40)}' is too long to count with.", tree
+        ) from error
     return Literal(sign * length)
 
 
@@ -44,7 +49,7 @@ def months_of(tree: exp.Expr) -> int | None:
     if not isinstance(tree, exp.Interval):
         return None
     written, unit = _written(tree)
-    found = re.fullmatch(r"(-?\d+)\s*([a-z]+?)s?", f"{written} {unit}".strip().lower())
+    found = re.fullmatch(r"(-?\d{1,9})\s*([a-z]+?)s?", f"{written} {unit}".strip().lower())
     return int(found[1]) * _MONTHS[found[2]] if found and found[2] in _MONTHS else None
 
 

@@ -125,7 +125,7 @@ def _length(width: Expression) -> dt.timedelta | str:
     if isinstance(value, dt.timedelta) and value > dt.timedelta():
         return value
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d+)\s*(month|mon|quarter|year)s?\s*", value.lower())
+        found = re.fullmatch(r"\s*(\d{1,9})\s*(month|mon|quarter|year)s?\s*", value.lower())
         if found:
             scale = {"year": 12, "quarter": 3}.get(found[2], 1)
             known = {1: "month", 3: "quarter", 12: "year"}

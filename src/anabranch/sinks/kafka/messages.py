@@ -42,8 +42,8 @@ def to_messages(rows: pl.DataFrame, format: str, key: Sequence[str], marked: boo
 
 
 def _keys(rows: pl.DataFrame) -> list[bytes | None]:
-    """The text of a single column, or the key of NULL; of several, a JSON object of them."""
-    if rows.width > 1:
+    """The text of a single column, or the key of NULL; of several, or of lists, a JSON object."""
+    if rows.width > 1 or rows.dtypes[0].is_nested():
         return list(json_lines(rows))
     texts = as_text(rows).to_series()
     if texts.dtype == pl.Boolean:

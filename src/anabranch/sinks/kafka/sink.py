@@ -15,6 +15,7 @@ import polars as pl
 from anabranch.errors import RunError, SettingsError, StateError, suggest
 from anabranch.sinks.base import WriteContext
 from anabranch.sinks.driver import Delivered, DriverWriter
+from anabranch.sinks.files import refuse_types
 from anabranch.sinks.kafka.messages import to_messages
 from anabranch.sinks.kafka.transactions import Transactions, producer_config
 from anabranch.sources.kafka.connection import Connection, Troubles, import_client, read_connection
@@ -102,12 +103,7 @@ class KafkaSink:
                 "groups too, "
                 "is not in the key: groups would replace each other. Add it, or leave key out."
             )
-        for name, kind in context.schema.items():
-            if self.format == "json" and isinstance(kind, pl.Duration):
-                raise SettingsError(
-                    f"{what} cannot be written as json: column '{name}' is {kind}, which has no text of its "
-                    "own. Use format='arrow', or take its EPOCH."
-                )
+        refuse_types(what, self.format, context.schema, "format='arrow'")
 
     def _require_topic(self, delivery: _AtLeastOnce, query: str) -> None:
         found = delivery.producer.list_topics(self.topic, timeout=self.timeout).topics[self.topic]

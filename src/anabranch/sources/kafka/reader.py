@@ -21,6 +21,9 @@ LOOK_AGAIN = 1.0
 MIN_PIECE = 20_000
 """Messages below which the range of a partition is not cut for several tasks."""
 
+OFFSET = ("topic", "id", "offsets", "lost")
+"""The parts of an offset. Who adds one adds a version of the manifests."""
+
 
 class KafkaReader:
     """A topic, for one run. Its offset names the topic, its id and where to go on in each partition."""
@@ -29,7 +32,7 @@ class KafkaReader:
         self._source = source
         self._topic = Topic(source.connection, source.topic, source.timeout)
         self._frozen = context.available_now
-        offset = context.offset or {}
+        offset = context.known_offset(source.stream, OFFSET) or {}
         if offset and offset["topic"] != source.topic:
             raise StateError(
                 f"Stream '{source.stream}' was read from the topic '{offset['topic']}' and now is to be "

@@ -116,12 +116,16 @@ class TableSource:
         return self.text
 
 
+OFFSET = ("table", "version", "files", "of", "whole")
+"""The parts of an offset. Who adds one adds a version of the manifests."""
+
+
 class TableReader:
     """How far one run has come in a table."""
 
     def __init__(self, source: TableSource, log: TableLog, context: ReadContext) -> None:
         self._source, self._log = source, log
-        self._offset: dict[str, Any] | None = context.offset
+        self._offset: dict[str, Any] | None = context.known_offset(source.stream, OFFSET)
         self._last = log.latest() if context.available_now else None
         self._frozen = context.available_now
         self._begun: tuple[int, list[DataFile]] | None = None
