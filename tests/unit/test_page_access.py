@@ -126,6 +126,18 @@ def test_guessing_tokens_is_slowed_down_and_does_not_lock_out_the_owner(page: Pa
     assert answers[: access.TRIES] == [401] * access.TRIES
     assert answers[access.TRIES :] == [429] * 3
     assert ask(page)[0] == 200
+    # Nor out of opening it for the first time
+    assert ask(page, f"/?token={page.access.token}", token="stale")[0] == 303
+    assert ask(page, "/?token=wrong", token=None)[0] == 429
+
+
+def test_a_flood_without_the_token_does_not_slow_down_the_owner(page: Page) -> None:
+    now = page.access.clock()
+    page.access.clock = lambda: now
+    answers = [ask(page, token=None)[0] for _ in range(int(access.BURST) + 5)]
+    assert answers.count(429) == 5
+    assert ask(page)[0] == 200
+    assert ask(page, f"/?token={page.access.token}", token=None)[0] == 303
 
 
 def test_the_first_address_gives_a_cookie_and_leaves_no_secret_in_the_second(page: Page) -> None:
