@@ -45,6 +45,42 @@ def test_json_with_its_schema_number(stage: Stage, topics: Topics, registry: Ser
     assert stage.results() == stage.expected(ALL)
 
 
+def test_json_with_its_schema_number_tells_its_columns(
+    stage: Stage, topics: Topics, registry: Server
+) -> None:
+    topic = topics.make()
+    number = registry.register(f"{topic}-value", {"type": "object"}, "JSON")
+    topics.send(topic, [b"plain", *(framed(number, value) for value in as_json(ALL))])
+    options = of(topics, topic, registry=registry.url, schema=None)
+    stage.finish(stage.session(**options, on_bad="dead-letter"), dead_letter=stage.dead)
+    assert stage.results() == stage.expected(ALL)
+
+
+def test_a_registry_that_learns_of_a_schema_after_its_messages(
+    stage: Stage, topics: Topics, registry: Server
+) -> None:
+    topic = topics.make()
+    number = registry.register(f"{topic}-value", {"type": "object"}, "JSON")
+    topics.send(topic, [framed(number, value) for value in as_json(ALL)])
+    registry.late = 2
+    session = stage.session(**of(topics, topic, registry=registry.url), on_bad="dead-letter")
+    run = stage.finish(session, dead_letter=stage.dead)
+    assert source_metrics(run)["badRowsTotal"] == 0
+    assert stage.results() == stage.expected(ALL)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"format": "avro", "value_schema": json.dumps(AVRO)}, {"format": "avro", "schema": None}],
+)
+def test_an_address_that_is_no_registry(
+    topics: Topics, registry: Server, given: dict[str, object]
+) -> None:
+    """Its 404 does not say that there is no such schema."""
+    told = refused(topics, "t", registry=f"{registry.url}/elsewhere", **given)
+    assert "answered 404, and not as a schema registry does" in told
+
+
 def test_messages_that_the_registry_does_not_know(
     stage: Stage, topics: Topics, registry: Server
 ) -> None:
@@ -75,7 +111,10 @@ def test_a_registry_that_does_not_answer(stage: Stage, topics: Topics, registry:
     registry.broken = True
     assert "could not be asked" in refused(topics, topic, **given)
     given |= {"value_schema": json.dumps(AVRO)}
+    assert "could not be asked" in refused(topics, topic, **given), "though nothing is to be told"
+    registry.broken = False
     session = stage.session(**of(topics, topic, **given), on_bad="dead-letter")
+    registry.broken = True
     assert "answered 500" in stage.refused(SourceError, session, dead_letter=stage.dead)
     registry.broken = False
     stage.finish(stage.session(**of(topics, topic, **given)))

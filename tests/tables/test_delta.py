@@ -106,6 +106,17 @@ def test_many_epochs_leave_few_files(tmp_path: Path, epochs: int) -> None:
     assert len(list((tmp_path / "q").glob("*.parquet"))) <= 21
 
 
+@pytest.mark.parametrize(
+    "address", ["s3://me:hunter2@bucket/q", "abfss://c@a.dfs.core.windows.net/q?sig=hunter2"]
+)
+def test_credentials_in_an_address_are_refused_and_not_shown(address: str) -> None:
+    with pytest.raises(SettingsError, match="without credentials") as caught:
+        DeltaSink(address)
+    assert "hunter2" not in str(caught.value)
+    plain = "abfss://container@account.dfs.core.windows.net/q"
+    assert DeltaSink(plain).table == plain
+
+
 def test_a_table_that_is_no_longer_there_is_told(tmp_path: Path) -> None:
     (tmp_path / "q").mkdir()
     (tmp_path / "q" / "_delta_log").mkdir()

@@ -94,6 +94,53 @@ def test_rows_come_once(tmp_path: Path, kind: str, partition_by: list[str]) -> N
 
 
 @kinds
+def test_versions_without_rows_are_left_behind(tmp_path: Path, kind: str) -> None:
+    """They are looked at once, so a log that has expired up to them is missed by nobody."""
+    lake, given = Lake(kind, tmp_path), frames(3)
+    for rows in given[:2]:
+        lake.append(rows)
+    options = {name: value for name, value in lake.options.items() if name != kind}
+    source = table_source("x", kind, lake.options[kind], options)
+    reader = source.open(ReadContext(None, False, ("time", "k", "v"), place(str(tmp_path / "ck"))))
+    assert isinstance(reader, TableReader)
+    limits = EpochLimits(100, 1 << 30, 10_000, 100)
+    offer = reader.poll(limits, 0)
+    assert offer is not None
+    reader.committed(offer.offset)
+    lake.compact()
+    assert reader.poll(limits, 2) is None
+    looked: list[int] = []
+    change = reader._log._change
+    reader._log._change = lambda one: looked.append(one) or change(one)
+    assert reader.poll(limits, 2) is None
+    assert looked == []
+    lake.append(given[2])
+    lake.compact()
+    offer = reader.poll(limits, 2)
+    assert offer is not None
+    assert offer.offset["version"] == reader._log.latest(), "also past what came behind the rows"
+
+
+def test_only_what_an_epoch_takes_is_read_of_a_log(tmp_path: Path) -> None:
+    lake = Lake("delta", tmp_path)
+    lake.append(frames(1)[0])
+    source = table_source("x", "delta", tmp_path / "x", {})
+    reader = source.open(ReadContext(None, False, ("time", "k", "v"), place(str(tmp_path / "ck"))))
+    assert isinstance(reader, TableReader)
+    limits = EpochLimits(1, 1 << 30, 10_000, 100)
+    offer = reader.poll(limits, 0)
+    assert offer is not None
+    reader.committed(offer.offset)
+    for rows in frames(6):
+        lake.append(rows)
+    looked: list[int] = []
+    change = reader._log._change
+    reader._log._change = lambda one: looked.append(one) or change(one)
+    assert reader.poll(limits, 1) is not None
+    assert len(looked) == 2
+
+
+@kinds
 def test_what_takes_rows_away_is_refused_or_passed_over(tmp_path: Path, kind: str) -> None:
     lake, given = Lake(kind, tmp_path), frames(4)
     lake.append(given[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import shutil
 import sys
 from decimal import Decimal
@@ -240,3 +241,49 @@ def test_care_that_fails_is_told_once_and_the_run_goes_on(tmp_path: Path, kind: 
     assert len([one for one in told if "brought together" in str(one.message)]) == 1
     lost.write_bytes(content)
     assert rows_of(table.read(tmp_path, "q")) == rows_of(pl.concat(given))
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "copies"])
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+def test_files_that_no_version_names_yet_may_be_swept_away(
+    tmp_path: Path, kind: str, links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The crash came when files lay in the table's folder, and before its commit; then a vacuum by others."""
+    table, given = KINDS[kind], frames(3)
+    sink = table.sink(tmp_path, "q", optimize=0)
+    queries: dict[str, tuple[str, str | None]] = {"q": ("SELECT time, k, v FROM t", None)}
+    if not links:
+        monkeypatch.setattr(writing.os, "link", _no_links)
+    run(given[:1], queries, {"q": sink}, tmp_path / "ck", "keep")
+    named = set(_data_files(tmp_path))
+    opened = type(sink).open
+
+    def failing(sink: object, context: object) -> object:
+        writer = opened(sink, context)
+        writer.table.adopt = _crash
+        return writer
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(sink), "open", failing)
+        with pytest.raises(RunError, match="will be handed over again"):
+            run(given, queries, {"q": sink}, tmp_path / "ck", "keep")
+    swept = set(_data_files(tmp_path)) - named
+    assert swept
+    for path in swept:
+        path.unlink()
+    run(given, queries, {"q": sink}, tmp_path / "ck", "keep")
+    assert rows_of(table.read(tmp_path, "q")) == rows_of(pl.concat(given))
+    assert not list(tmp_path.rglob("_epoch=*")), "what waited is gone"
+
+
+def _data_files(root: Path) -> list[Path]:
+    """The files where the table has its own, as a vacuum sees them."""
+    return [path for path in root.rglob("*.parquet") if writing.STAGED not in path.parts]
+
+
+def _no_links(*_: object) -> None:
+    raise OSError(errno.EPERM, "no links here")
+
+
+def _crash(*_: object) -> None:
+    raise OSError("killed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import socket
@@ -14,7 +15,7 @@ import pytest
 from anabranch import Session, col, count
 from anabranch.engine.run import Run
 from anabranch.errors import SettingsError
-from anabranch.observe.page import access
+from anabranch.observe.page import access, connections
 from anabranch.observe.page.opening import page_of_run
 from anabranch.observe.page.server import Page
 
@@ -126,6 +127,18 @@ def test_guessing_tokens_is_slowed_down_and_does_not_lock_out_the_owner(page: Pa
     assert answers[: access.TRIES] == [401] * access.TRIES
     assert answers[access.TRIES :] == [429] * 3
     assert ask(page)[0] == 200
+    # Nor out of opening it for the first time
+    assert ask(page, f"/?token={page.access.token}", token="stale")[0] == 303
+    assert ask(page, "/?token=wrong", token=None)[0] == 429
+
+
+def test_a_flood_without_the_token_does_not_slow_down_the_owner(page: Page) -> None:
+    now = page.access.clock()
+    page.access.clock = lambda: now
+    answers = [ask(page, token=None)[0] for _ in range(int(access.BURST) + 5)]
+    assert answers.count(429) == 5
+    assert ask(page)[0] == 200
+    assert ask(page, f"/?token={page.access.token}", token=None)[0] == 303
 
 
 def test_the_first_address_gives_a_cookie_and_leaves_no_secret_in_the_second(page: Page) -> None:
@@ -330,6 +343,49 @@ def test_clients_that_send_or_read_slowly_do_not_stop_others(page: Page) -> None
     assert ask(page)[0] == 200
     for one in [*slow, reading]:
         one.close()
+
+
+def test_connections_that_never_ask_do_not_stop_others(page: Page) -> None:
+    """More than there may be, silent or in the middle of their first request."""
+    silent = []
+    for number in range(2 * connections.MOST_WAITING):
+        silent.append(socket.create_connection(("127.0.0.1", page.port), 30))
+        if number % 2:
+            silent[-1].sendall(b"GET / HTTP/1.1\r\n")
+    assert ask(page)[0] == 200
+    for number in range(2):
+        with contextlib.suppress(ConnectionResetError):
+            assert silent[number].recv(100) == b"", "the first to come have gone"
+    for one in silent:
+        one.close()
+
+
+def test_who_does_not_ask_in_time_is_hung_up_on(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REQUEST_SECONDS", 0.5)
+    for sent in (b"", b"GET / HTTP/1.1\r\nHost: 127"):
+        with socket.create_connection(("127.0.0.1", page.port), 5) as slow:
+            slow.sendall(sent)
+            assert slow.recv(100) == b""
+    whole = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{page.port}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", page.port), 5) as slow:
+        slow.sendall(whole + b"GET / HTTP/1.1\r\nHost: 127")
+        answer = b""
+        while part := slow.recv(10_000):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 401"), "answered, and then hung up on"
+    # A stream is an answer that goes on
+    cookie = f"Cookie: {page.access.cookie}={page.access.token}\r\n\r\n".encode()
+    with socket.create_connection(("127.0.0.1", page.port), 5) as reading:
+        reading.sendall(whole.replace(b"GET /", b"GET /api/stream")[:-2] + cookie)
+        assert reading.recv(10) == b"HTTP/1.1 2"
+        time.sleep(1)
+        reading.settimeout(0.2)
+        with contextlib.suppress(TimeoutError):
+            while part := reading.recv(100_000):
+                pass
+        assert page._streams == 1
 
 
 def test_more_streams_than_there_may_be_are_refused(page: Page) -> None:

@@ -1,7 +1,8 @@
 """Who may ask the page what: every request passes here before anything else looks at it.
 
 In this order: the Host is one of ours (a name rebound to loopback is not), the method is allowed, the Origin
-is ours, the client is not too fast, the token is right. Answers carry headers that allow a browser nothing
+is ours, the token is right, the client is not too fast. Whoever has the token shares no budget with strangers
+of the same address, who else could keep the owner out. Answers carry headers that allow a browser nothing
 but our own files. What may be asked for at all is in `server.py`.
 """
 
@@ -74,9 +75,12 @@ class Access:
         if sum(len(name) + len(value) for name, value in scope["headers"]) > LONGEST_HEADERS:
             return PlainTextResponse("The headers are too long.", 431)
         client = scope["client"][0] if scope.get("client") else ""
-        if not self._slow_enough(client):
+        opened = self._opened(scope)
+        given = self._given(headers)
+        known = opened is not None or (given is not None and self.is_token(given))
+        if not self._slow_enough(f"known {client}" if known else client):
             return PlainTextResponse("Too many requests.", 429, {"retry-after": "2"})
-        return self._known(scope, headers, client)
+        return opened if known else self._stranger(scope, given, client)
 
     def _same_origin(self, headers: Headers, method: str) -> bool:
         """Whether a browser says that our own page asks; programs say nothing, and may only look."""
@@ -101,23 +105,26 @@ class Access:
             self._asked.popitem(last=False)
         return left >= 1
 
-    def _known(self, scope: Scope, headers: Headers, client: str) -> Response | None:
-        given = self._given(headers)
-        if given is not None and self.is_token(given):
-            return None
-        query = parse_qs(scope["query_string"].decode("latin-1"))
+    def _opened(self, scope: Scope) -> Response | None:
+        """The answer to the first address, which has the token; None for all others."""
+        query = _query(scope)
         first = query.get("token", [""])[0]
+        asked = first and scope["path"] == "/" and scope["method"] == "GET"
+        if not asked or not self.is_token(first):
+            return None
+        # From here on the token is in a cookie that no script reads, and in no address
+        rest = urlencode({name: some[0] for name, some in query.items() if name != "token"})
+        answer = RedirectResponse(f"/?{rest}" if rest else "/", 303)
+        answer.set_cookie(
+            self.cookie, self.token, httponly=True, samesite="strict", path="/", max_age=86_400
+        )
+        return answer
+
+    def _stranger(self, scope: Scope, given: str | None, client: str) -> Response:
+        """What those hear who do not have the token."""
         if self._barred(client):
             return PlainTextResponse("Too many wrong tokens.", 429, {"retry-after": "60"})
-        if first and scope["path"] == "/" and scope["method"] == "GET" and self.is_token(first):
-            # From here on the token is in a cookie that no script reads, and in no address
-            rest = urlencode({name: some[0] for name, some in query.items() if name != "token"})
-            answer = RedirectResponse(f"/?{rest}" if rest else "/", 303)
-            answer.set_cookie(
-                self.cookie, self.token, httponly=True, samesite="strict", path="/", max_age=86_400
-            )
-            return answer
-        if given is not None or first:
+        if given is not None or _query(scope).get("token", [""])[0]:
             self._fail(client)
         return PlainTextResponse(
             "This page wants its token: open the address that the run has printed.", 401
@@ -146,6 +153,10 @@ class Access:
         else:
             self._failed.pop(client, None)
         return len(recent) >= TRIES
+
+
+def _query(scope: Scope) -> dict[str, list[str]]:
+    return parse_qs(scope["query_string"].decode("latin-1"))
 
 
 class Guarded:

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from anabranch.errors import AnabranchError, RunError, SettingsError
 from anabranch.observe.hosts import EVERYWHERE, checked_names, has_port, hosts_of, in_address, named
 from anabranch.observe.page.access import LONGEST_BODY, Access, Guarded
+from anabranch.observe.page.connections import ImpatientProtocol
 from anabranch.observe.page.control import Control
 from anabranch.observe.page.telling import detail, older, since, whole
 from anabranch.observe.story import Story
@@ -66,7 +67,7 @@ class Page:
         self._streams = 0
         config = uvicorn.Config(
             Guarded(self._app(), self.access), log_level="critical", access_log=False,
-            server_header=False, lifespan="off", limit_concurrency=64, timeout_keep_alive=10,
+            server_header=False, lifespan="off", http=ImpatientProtocol, timeout_keep_alive=10,
             h11_max_incomplete_event_size=16_384, timeout_graceful_shutdown=1, ws="none",
         )  # fmt: skip
         self._server = uvicorn.Server(config)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import polars as pl
 
@@ -61,6 +62,13 @@ class DeltaSink:
         if not isinstance(given, (str, Path)) or not str(given) or "\0" in str(given):
             raise SettingsError(
                 f"The path of a Delta table is {given!r:.100}; expected a folder or a URI."
+            )
+        parts = urlsplit(str(given)) if "://" in str(given) else None
+        # Azure's addresses have the container before the '@'
+        if parts is not None and (parts.query or ":" in parts.netloc.rpartition("@")[0]):
+            raise SettingsError(
+                "The URI of a Delta table is expected without credentials and parameters, for it is shown: "
+                "leave them to the environment, or give options=."
             )
         path = str(given) if "://" in str(given) else os.path.abspath(given)
         object.__setattr__(self, "path", path)

@@ -12,6 +12,7 @@ import io
 import os
 import shutil
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from anabranch.sinks.staging import RESULTS, Staging, hidden_epoch
 from anabranch.sinks.tables.parts import TableStaging
 from anabranch.sinks.tables.table import Conflict, NewFile, SinkTable, TableShape, Taking
 from anabranch.state.checksum import Damaged, without_checksum
-from anabranch.state.folders import make_folder, sync
+from anabranch.state.folders import make_file, make_folder, sync
 from anabranch.state.manifest import ResultPart
 
 TRIES = 12
@@ -181,11 +182,24 @@ class TableWriter:
         return take
 
     def _place(self, staged: Path, target: Path, part: ResultPart, taking: Taking) -> None:
-        """Puts a file where the table wants it; what is there already stays."""
+        """Puts a file where the table wants it; what is there already stays, and so does what was staged:
+        until the table names it, a vacuum may take the file away."""
         make_folder(target.parent, self.context.private)
-        # Without it, a crash came after this line the last time, or the other of two runs was here
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(staged, target)
+        # Without what was staged, the other of two runs was here
+        if not target.exists():
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                os.utime(staged)  # as old as its time a vacuum would take it for
+                try:
+                    os.link(staged, target)
+                except (FileNotFoundError, FileExistsError):
+                    raise
+                except OSError:  # not every file system has links
+                    copy = staged.with_name(f"{staged.name}.{uuid.uuid4().hex}")
+                    make_file(copy, self.context.private)
+                    shutil.copyfile(staged, copy)
+                    if self.context.fsync:
+                        sync(copy)
+                    os.replace(copy, target)
         size = target.stat().st_size if target.exists() else None
         if size != part.bytes:
             state = "is not there" if size is None else f"has {size} bytes, not {part.bytes}"

@@ -1,7 +1,7 @@
 """A schema registry: who knows the schema of each message by the number that the message begins with.
 
 A message of a registry is a zero byte, the number of its schema in four bytes, and the value. Schemas
-never change under their number, so each process asks for one once.
+never change under their number, so each process asks for one once; of one that is unknown now and then again.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import base64
 import functools
 import ipaddress
 import json
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -28,7 +29,12 @@ HEADER = 5
 """Bytes before the value of a message."""
 TIMEOUT = 10.0
 """Seconds that an answer may take."""
-NOT_FOUND = 404
+NOT_FOUND, NONE_SUCH = 404, (40401, 40402, 40403)
+"""What a registry answers for a subject, a version or a schema that it has not: other 404 are not its own."""
+PAUSES = (0.5, 2.0)
+"""Seconds after which a schema that is not known is asked for again."""
+MISSING_SECONDS, MOST_MISSING = 60.0, 10_000
+"""For how long it is then taken for unknown, and how many of those are remembered."""
 ROOT = "value.proto"
 """What the file with the type of the messages is called: the registry knows it by its number only."""
 REDIRECTS = range(300, 400)
@@ -63,7 +69,11 @@ class SchemaRegistry:
 
     def latest(self, subject: str) -> RegisteredSchema | None:
         """The newest schema of a subject; None if there is none."""
-        return self._schema(f"subjects/{urllib.parse.quote(subject, safe='')}/versions/latest")
+        return self._schema(_newest(subject))
+
+    def require(self, topic: str) -> None:
+        """Raises SourceError if there is no registry that answers; what it knows of the topic is no matter."""
+        self._get(_newest(f"{topic}-value"))
 
     def _schema(self, path: str) -> RegisteredSchema | None:
         told = self._get(path)
@@ -105,9 +115,13 @@ class SchemaRegistry:
             with _OPENER.open(request, timeout=TIMEOUT) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            if error.code == NOT_FOUND:
+            if error.code == NOT_FOUND and _code(error) in NONE_SUCH:
                 return None
             reason = f"it answered {error.code}"
+            if error.code == NOT_FOUND:
+                reason += (
+                    ", and not as a schema registry does: is the address right, with its path?"
+                )
             if error.code in REDIRECTS:
                 reason += ", a redirect, which is not followed: give the address that it has"
         except (OSError, ValueError) as error:
@@ -118,10 +132,49 @@ class SchemaRegistry:
         )
 
 
+def _newest(subject: str) -> str:
+    return f"subjects/{urllib.parse.quote(subject, safe='')}/versions/latest"
+
+
+def _code(error: urllib.error.HTTPError) -> int | None:
+    """What a registry says beside the code of HTTP."""
+    try:
+        told = json.load(error)
+    except (OSError, ValueError):
+        return None
+    return told.get("error_code") if isinstance(told, dict) else None
+
+
+class _Unknown(Exception):
+    """The registry has no schema of this number."""
+
+
 @functools.lru_cache(maxsize=1024)
+def _schema_numbered(registry: SchemaRegistry, number: int) -> RegisteredSchema:
+    found = registry._schema(f"schemas/ids/{number}")
+    if found is None:
+        raise _Unknown
+    return found
+
+
+_missing: dict[tuple[SchemaRegistry, int], float] = {}
+"""Numbers that a registry did not know, with the time until which it is not asked again."""
+
+
 def schema_numbered(registry: SchemaRegistry, number: int) -> RegisteredSchema | None:
     """The schema of a number; None if the registry has none. Raises SourceError if it does not answer."""
-    return registry._schema(f"schemas/ids/{number}")
+    if _missing.get((registry, number), 0.0) > time.monotonic():
+        return None
+    try:
+        return _schema_numbered(registry, number)
+    except _Unknown:
+        return None
+
+
+def forget() -> None:
+    """Lets go of all that registries have told this process."""
+    _schema_numbered.cache_clear()
+    _missing.clear()
 
 
 def numbers_in(values: Sequence[bytes]) -> pl.Series:
@@ -136,9 +189,28 @@ def numbers_in(values: Sequence[bytes]) -> pl.Series:
 
 
 def ask_ahead(registry: SchemaRegistry, values: Sequence[bytes]) -> None:
-    """Gets the schemas of all these messages; raises SourceError if the registry does not answer."""
-    for number in numbers_in(values).drop_nulls().unique().to_list():
-        schema_numbered(registry, number)
+    """Gets the schemas of all these messages; raises SourceError if the registry does not answer.
+
+    One that it does not know is asked for again: a replica of a registry may learn of it after its messages.
+    """
+    numbers = [
+        number
+        for number in numbers_in(values).drop_nulls().unique().to_list()
+        if _missing.get((registry, number), 0.0) <= time.monotonic()
+    ]
+    for pause in (0.0, *PAUSES):
+        time.sleep(pause if numbers else 0.0)
+        numbers = [number for number in numbers if schema_numbered(registry, number) is None]
+    if len(_missing) > MOST_MISSING:
+        _missing.clear()
+    until = time.monotonic() + MISSING_SECONDS
+    _missing.update({(registry, number): until for number in numbers})
+
+
+def bodies(values: Sequence[bytes]) -> list[bytes]:
+    """The values of messages of a registry, without the numbers of their schemas."""
+    framed = numbers_in(values).is_not_null()
+    return [value[HEADER:] for value, one in zip(values, framed, strict=True) if one]
 
 
 def framed(

@@ -32,7 +32,7 @@ from anabranch.sources.kafka.protobuf import (
     require_protobuf,
 )
 from anabranch.sources.kafka.reader import KafkaReader
-from anabranch.sources.kafka.registry import SchemaRegistry, read_registry
+from anabranch.sources.kafka.registry import SchemaRegistry, bodies, read_registry
 from anabranch.sources.kafka.start import Start, read_start
 from anabranch.sources.kafka.topic import Away, Denied, NoTopic, Topic
 from anabranch.sources.make import read_schema
@@ -129,6 +129,8 @@ def kafka_source(
     connection = read_connection(what, servers, given.get("kafka_options"))
     extra = read_envelope(what, given.get("message_columns", ()))
     registry = read_registry(what, given.get("registry"), given.get("registry_login"))
+    if registry is not None:
+        registry.require(topic)
     columns = read_schema(stream, schema)
     form = _form(what, connection, stream, topic, columns, registry, given)
     for name in extra:
@@ -170,6 +172,13 @@ def _form(
             raise SourceError(
                 f"{what}: the topic '{topic}' has no message to tell the columns from. Give schema=."
             )
+        if registry is not None and format == "json":
+            values = bodies(values)
+            if not values:
+                raise SourceError(
+                    f"{what}: none of the first messages begins with the number of a schema of the "
+                    "registry, so the columns cannot be told. Give schema=, or leave out registry=."
+                )
         schema = schema_of(what, format, values)
     return Form(format, schema, registry=registry if format == "json" else None)
 

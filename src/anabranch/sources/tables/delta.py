@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,9 @@ class DeltaLog:
         ]
         return files
 
-    def after(self, version: int, last: int, inclusive: bool) -> list[TableChange]:
+    def after(self, version: int, last: int, inclusive: bool) -> Iterator[TableChange]:
         first = version if inclusive else version + 1
-        return [self._change(number) for number in range(first, last + 1)]
+        return (self._change(number) for number in range(first, last + 1))
 
     def _change(self, version: int) -> TableChange:
         path = Path(self._folder) / "_delta_log" / f"{version:020d}.json"

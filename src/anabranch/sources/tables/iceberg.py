@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import polars as pl
@@ -87,7 +88,7 @@ class IcebergLog:
             )
         return sorted((self._file(task.file) for task in tasks), key=lambda file: file.path)
 
-    def after(self, version: int, last: int, inclusive: bool) -> list[TableChange]:
+    def after(self, version: int, last: int, inclusive: bool) -> Iterator[TableChange]:
         line: list[Any] = []
         snapshot = self._table.snapshot_by_id(last)
         while snapshot is not None and snapshot.snapshot_id != version:
@@ -96,7 +97,7 @@ class IcebergLog:
             snapshot = None if parent is None else self._table.snapshot_by_id(parent)
         if snapshot is None:
             raise self._expired(version)
-        return [self._change(one) for one in reversed([*line, *([snapshot] if inclusive else [])])]
+        return (self._change(one) for one in reversed([*line, *([snapshot] if inclusive else [])]))
 
     def _expired(self, version: int) -> SourceError:
         return SourceError(

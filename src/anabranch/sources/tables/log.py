@@ -6,7 +6,7 @@ stops there or passes over it. One that only writes the same rows anew (a compac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -56,6 +56,6 @@ class TableLog(Protocol):
     def whole(self, version: int) -> list[DataFile]:
         """All files of a version, in an order that never changes; SourceError if it is no longer known."""
 
-    def after(self, version: int, last: int, inclusive: bool) -> list[TableChange]:
-        """What came after a version, or with it, up to the last one, in order; SourceError if that is no
-        longer known."""
+    def after(self, version: int, last: int, inclusive: bool) -> Iterator[TableChange]:
+        """What came after a version, or with it, up to the last one, in order, looked up one by one;
+        SourceError if that is no longer known."""

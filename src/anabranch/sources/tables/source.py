@@ -152,6 +152,13 @@ class TableReader:
             number = ordinal + len(pieces)
             pieces.append(TablePiece(self._source.stream, file, self._source.schema, number))
             size, rows, offset = size + file.size, rows + file.rows, reached
+        else:
+            # Those without rows, which nobody has to keep for us then, are left behind
+            passed = {"version": last, "files": 0, "of": 0, "whole": False}
+            if pieces:
+                offset = {**offset, **passed}
+            elif self._offset is not None:
+                self._offset = {**self._offset, **passed}
         return Offer(tuple(pieces), offset, ordinal + len(pieces)) if pieces else None
 
     def _beginning(self, version: int) -> dict[str, Any]:
