@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from anabranch.errors import AnabranchError, LanguageError, PlanningError, RunError
+from anabranch.errors import AnabranchError, PlanningError, RunError
 from anabranch.language.builder import Query
 from anabranch.session import Session
 from anabranch.testing.compare import assert_same_rows
@@ -73,11 +73,12 @@ def _together(
 
 
 def _is_refusal(world: World, case: FuzzCase, error: Exception) -> bool:
-    """Whether a query was refused, not stopped halfway: before its rows, or for rows DuckDB refuses too.
+    """Whether a query was refused, not stopped halfway: by the plan, or for rows DuckDB refuses too.
 
-    No other error has an excuse: checkpoints, files and settings are what this tester made itself.
+    No other error has an excuse: the query was understood, and checkpoints, files and settings are what
+    this tester made itself.
     """
-    if isinstance(error, (LanguageError, PlanningError)):
+    if isinstance(error, PlanningError):
         return True
     if not isinstance(error, RunError) or "could not be computed" in str(error):
         return False
