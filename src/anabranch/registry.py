@@ -172,7 +172,9 @@ class Registry:
         node = Stream(name, pl.Schema(made.schema), time, late_rows=late == CLOSED_WINDOWS)
         assert node.ordered
         days = node.schema[ordered] == pl.Date
-        allowed = duration(lateness, node.ordered.timestamps, "lateness", days) if lateness else 0
+        allowed = (
+            0 if lateness == 0 else duration(lateness, node.ordered.timestamps, "lateness", days)
+        )
         if not 0 <= allowed <= LONGEST:
             raise SettingsError(
                 f"Stream '{name}': lateness is {lateness}; expected 0 or more, and at most 2**59 in the unit "

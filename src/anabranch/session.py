@@ -129,6 +129,7 @@ class Session(Registry):
         stored = _stored(checkpoint)
         return self._planning().continuing(stored).choose(stored)
 
+    @checked
     def explanation(
         self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
     ) -> Explanation:
@@ -136,6 +137,7 @@ class Session(Registry):
         stored = _stored(checkpoint)
         return self._planning().continuing(stored).explainer(sinks)(stored)
 
+    @checked
     def explain(
         self, checkpoint: str | Path | None = None, verbose: bool = False,
         sinks: Mapping[str, Any] | None = None,
@@ -147,6 +149,7 @@ class Session(Registry):
         """
         return explain_text(self.explanation(checkpoint, sinks), verbose)
 
+    @checked
     def explain_svg(
         self, checkpoint: str | Path | None = None, sinks: Mapping[str, Any] | None = None
     ) -> str:

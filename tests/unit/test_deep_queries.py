@@ -110,6 +110,19 @@ def test_time_to_plan_follows_the_size_of_a_query(what: str) -> None:
     assert cpu_seconds(lambda: made.query("q", sql)) + cpu_seconds(made.explain) < most
 
 
+@pytest.mark.parametrize("sign", ["AND", "OR"])
+def test_10_000_conditions_give_the_rows_that_one_gives(sign: str) -> None:
+    made = session()
+    many = [f"len {'<>' if sign == 'AND' else '='} {n}" for n in range(100, 10_100)]
+    made.query("many", f"SELECT time, len FROM t WHERE {f' {sign} '.join(many)}")
+    one = "len NOT BETWEEN 100 AND 10099" if sign == "AND" else "len BETWEEN 100 AND 10099"
+    made.query("one", f"SELECT time, len FROM t WHERE {one}")
+    run = made.start(sinks={"many": "memory", "one": "memory"}, at_end="close")
+    run.await_termination()
+    assert run.results("many").equals(run.results("one"))
+    assert 0 < run.results("many").height < 200
+
+
 def test_300_queries_are_planned_in_seconds() -> None:
     made = session()
     for n in range(300):

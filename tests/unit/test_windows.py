@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from datetime import datetime
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -33,6 +35,17 @@ def test_a_slide_above_the_size_is_refused_with_the_order_of_the_two() -> None:
         session().from_stream("tcp").group_by(hop(5, 10)).agg(count())
     with pytest.raises(LanguageError, match="the size comes first, count_window"):
         session().from_stream("tcp").group_by(count_window(2, 3)).agg(count())
+
+
+def test_so_it_is_for_lengths_of_time(tmp_path: Path) -> None:
+    """Where other systems have the slide first, this is a text that comes along."""
+    pl.DataFrame({"ts": [datetime(2026, 1, 1)]}).write_parquet(tmp_path / "one.parquet")
+    made = Session.in_process(sites=2)
+    made.stream("at", path=tmp_path, ordered="ts")
+    grouped = "SELECT window_start, COUNT(*) AS n FROM at GROUP BY HOP(ts, {})"
+    with pytest.raises(LanguageError, match="the size comes first, hop"):
+        made.query("q", grouped.format("'5 seconds', '10 seconds'"))
+    made.query("q", grouped.format("'10 seconds', '5 seconds'"))
 
 
 def test_sizes_of_windows_may_be_named_in_any_order() -> None:

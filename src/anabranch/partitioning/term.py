@@ -88,7 +88,9 @@ def _plain(term: Expression) -> Expression:
     match term:
         case Call("cast", (Attribute() as inner, Literal(str(name)))):
             # Only where the hash stays the same too: it does not see the width of an integer
-            if is_integer_type(name) and loses_nothing(inner.kind, name):
+            # A condition is no number: what computes with the cast could not do without it
+            integer = inner.kind.is_integer() and is_integer_type(name)
+            if integer and loses_nothing(inner.kind, name):
                 return inner
         case Call(function, parts):
             return Call(function, tuple(canonical(part) for part in parts))

@@ -11,7 +11,7 @@ from anabranch.observe.steps import live
 
 
 def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> bool:
-    """Runs the cases and prints what became of them; whether none failed."""
+    """Runs the cases and prints what became of them; whether none failed and few were refused."""
     if find_spec("duckdb") is None:
         raise SettingsError(
             "Fuzz compares results with DuckDB, which is not installed: pip install 'anabranch[dev]' "
@@ -46,7 +46,9 @@ def show_fuzz(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> 
         )
         if report.failed:
             print(f"Failed: {', '.join(str(one.seed) for one in report.failed)}.")
-    return not report.failed
+        if not report.few_refused:
+            print("Too many were refused: at most one in a hundred, and three more, may be.")
+    return report.good
 
 
 def show_nonsense(first: int, cases: int, jobs: int, as_json: bool, quiet: bool) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import duckdb
 import polars as pl
 
-from anabranch.errors import AnabranchError, RunError
+from anabranch.errors import AnabranchError, PlanningError, RunError
 from anabranch.language.builder import Query
 from anabranch.session import Session
 from anabranch.testing.compare import assert_same_rows
@@ -65,18 +65,30 @@ def _together(
     except Exception as error:
         if len(cases) > 1:
             return [one for case in cases for one in _together(world, [case], asked)]
-        clean = isinstance(error, AnabranchError) and not is_crash(error)
-        reason = str(error) if clean else traceback.format_exc()
-        return [Judgement(cases[0].seed, REFUSED if clean else FAILED, reason)]
+        if _is_refusal(world, cases[0], error):
+            return [Judgement(cases[0].seed, REFUSED, str(error))]
+        return [Judgement(cases[0].seed, FAILED, traceback.format_exc())]
     connection = connect({stream.name: stream.rows for stream in world.inputs})
     return [_compared(connection, case, results[case.name]) for case in cases]
 
 
-def is_crash(error: AnabranchError) -> bool:
-    """Whether a run ended with an error that nobody raised on purpose, or did not end."""
-    return (
-        isinstance(error, RunError) and str(error).startswith(("The run failed:", "The run hangs"))
-    ) or ("could not be computed" in str(error))
+def _is_refusal(world: World, case: FuzzCase, error: Exception) -> bool:
+    """Whether a query was refused, not stopped halfway: by the plan, or for rows DuckDB refuses too.
+
+    No other error has an excuse: the query was understood, and checkpoints, files and settings are what
+    this tester made itself.
+    """
+    if isinstance(error, PlanningError):
+        return True
+    if not isinstance(error, RunError) or "could not be computed" in str(error):
+        return False
+    try:
+        answer(connect({stream.name: stream.rows for stream in world.inputs}), case.duck)
+    except (duckdb.OutOfRangeException, duckdb.ConversionException):
+        return True
+    except duckdb.Error:
+        return False
+    return False
 
 
 def _compared(

@@ -15,6 +15,8 @@ from anabranch.testing.processes import LostItem, spread
 
 LONGEST = 300.0
 """Seconds after which the cases of a world are taken to hang, planning included."""
+FEW = 3
+"""Refused cases beside the hundredth of them that is allowed: chance, where there are few cases."""
 
 
 @dataclass
@@ -31,6 +33,16 @@ class FuzzReport:
         self.refused += outcome.verdict == REFUSED
         if outcome.verdict == FAILED:
             self.failed.append(outcome)
+
+    @property
+    def few_refused(self) -> bool:
+        """What is refused is not tried: of much of it a run of cases shows nothing."""
+        return self.refused <= FEW + (self.passed + self.refused + len(self.failed)) / 100
+
+    @property
+    def good(self) -> bool:
+        """Whether the cases show something, and nothing wrong."""
+        return not self.failed and self.few_refused
 
     def plain(self) -> dict[str, Any]:
         """The report for programs."""
