@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anabranch.errors import StateError
+from anabranch.state import checksum
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -22,6 +25,7 @@ from anabranch.state.segment import (
     sort_by_locator,
     write_segments,
 )
+from anabranch.testing.corruption import Damage
 from helpers import ranges
 
 LIVE = [(0, 65536)]
@@ -142,3 +146,39 @@ def test_a_large_segment_is_mapped_only_while_it_is_needed(
     (ref,) = write(place, state_rows(1, 50, [0]))
     monkeypatch.setattr("anabranch.state.segment.SMALL", ref.bytes - 1)
     assert open_segment(place, ref) is not open_segment(place, ref)
+
+
+def test_what_this_process_wrote_is_summed_only_once_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summed: list[str] = []
+
+    def sum_up(version: checksum.FileVersion) -> int:
+        summed.append(version.path)
+        return zlib.crc32(Path(version.path).read_bytes())
+
+    monkeypatch.setattr(checksum, "_checksum_of", sum_up)
+    place, rows = Place(tmp_path), state_rows(3, 100, [1, 2])
+    (ref,) = write_segments(place, "state/a.arrow", "t", [Part(0, rows, LIVE)], (1, 1), True)
+    assert open_segment(place, ref).equals(rows)
+    assert not summed
+    path = tmp_path / ref.file
+    before = path.stat()
+    while path.stat().st_ctime_ns == before.st_ctime_ns:
+        # A clock of the file system may stand still for some milliseconds
+        Damage(path, before.st_size // 2, 3).flip()
+        Damage(path, before.st_size // 2, 3).flip()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert open_segment(place, ref).equals(rows)
+    assert summed == [str(path)]
+    Damage(path, before.st_size // 2, 3).flip()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(StateError, match="its checksum"):
+        open_segment(place, ref)
+    # Another file under its name, of the same size and time
+    other = tmp_path / "other"
+    other.write_bytes(path.read_bytes())
+    os.utime(other, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.replace(other, path)
+    with pytest.raises(StateError, match="its checksum"):
+        open_segment(place, ref)

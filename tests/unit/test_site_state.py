@@ -21,6 +21,7 @@ from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
+    NEVER,
     SegmentRef,
     open_segment,
     read_slots,
@@ -159,6 +160,34 @@ def test_compaction_makes_fewer_segments(store: Store) -> None:
         for one, other in itertools.combinations(members, 2):
             assert not intersect(one.live, other.live), "two segments of a tier still overlap"
     assert len(store.refs) < before / 2
+
+
+def test_rows_that_never_fall_due_lie_beside_those_that_soon_do(tmp_path: Path) -> None:
+    due = [0, 3, 1 << 40, NEVER, 3, NEVER - 1]
+    rows = pl.DataFrame({LOCATOR: np.arange(6, dtype=np.uint64), DUE: due, "n": range(6)})
+    state = SiteState(Place(tmp_path), (), [(0, PARTITIONS)])
+    state.append("t", rows)
+    refs = state.write(lambda table: f"state/{table}.arrow", 1, False)
+    assert [(ref.min_due, ref.max_due) for ref in refs] == [(0, 1 << 40), (NEVER - 1, NEVER)]
+    assert [open_segment(state.place, ref)["n"].to_list() for ref in refs] == [[0, 1, 2, 4], [3, 5]]
+
+
+@pytest.mark.parametrize("windows", [1, 2, 7, 8, 9, 17, 40])
+def test_neighbouring_windows_share_a_segment_where_they_are_many(
+    windows: int, tmp_path: Path
+) -> None:
+    due = np.random.default_rng(windows).permutation(windows * SPAN) - 7 * SPAN
+    rows = pl.DataFrame({LOCATOR: np.arange(len(due), dtype=np.uint64), DUE: due})
+    state = SiteState(Place(tmp_path), (), [(0, PARTITIONS)])
+    state.append("t", rows)
+    refs = state.write(lambda table: f"state/{table}.arrow", SPAN, False)
+    count = min(windows, 8)
+    expected = [
+        rows.filter((pl.col(DUE) // SPAN + 7) * count // windows == number)
+        for number in range(count)
+    ]
+    for ref, frame in zip(refs, expected, strict=True):
+        assert open_segment(state.place, ref).equals(frame)
 
 
 def test_segments_stay_sorted_and_within_their_owners(store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from anabranch.routing.sorting import changes
 from anabranch.state.segment import LOCATOR, sort_by_locator
-from anabranch.state.stretch import BLOCK, around, bisect, order_within, together
+from anabranch.state.stretch import BLOCK, around, bisect, order_within, runs, together
 
 NUMBERS = np.random.default_rng(11)
 
@@ -53,6 +53,16 @@ def test_halving_finds_what_searching_each_run_finds(longest: int, after: bool) 
         for start, end, value in zip(starts, ends, wanted, strict=True)
     ]
     assert bisect(values, starts, ends, wanted, after).tolist() == expected
+
+
+@pytest.mark.parametrize("keys", [1, 7, 300, 20_000])
+def test_runs_begin_and_end_where_searching_from_both_sides_says(keys: int) -> None:
+    locators = np.sort(NUMBERS.integers(1, keys + 1, 500)).astype(np.uint64) * np.uint64(1 << 47)
+    asked = np.sort(NUMBERS.integers(0, keys + 3, 400)).astype(np.uint64) * np.uint64(1 << 47)
+    hit, start, end = runs(locators, asked)
+    assert hit.tolist() == np.flatnonzero(np.isin(asked, locators)).tolist()
+    assert start.tolist() == np.searchsorted(locators, asked[hit], side="left").tolist()
+    assert end.tolist() == np.searchsorted(locators, asked[hit], side="right").tolist()
 
 
 def test_halving_of_more_runs_than_fit_in_a_block() -> None:

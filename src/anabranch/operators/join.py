@@ -39,7 +39,7 @@ from anabranch.operators.runs import CHUNK
 from anabranch.operators.stateless import compute
 from anabranch.operators.tracks import tree_results
 from anabranch.operators.tree import JoinTree, intermediates
-from anabranch.routing.frame import Frame
+from anabranch.routing.frame import Frame, widen
 from anabranch.routing.locator import in_turn
 from anabranch.state.group import SiteState
 from anabranch.state.segment import DUE, LOCATOR, NEVER, sort_by_locator
@@ -108,7 +108,7 @@ class SymmetricJoin(RowByRow):
             upto = NEVER if moment.after >= END_OF_TIME else moment.after
         arrived = []
         for inlet, frame in zip(self.inlets, frames, strict=True):
-            rows = None if frame is None else sort_by_locator(frame.wide(), TIME)
+            rows = None if frame is None else widen(by_time(frame.rows), frame.narrowed)
             if rows is not None and inlet.number in self.preserved:
                 keyless = pl.any_horizontal(pl.col(key.name).is_null() for key in inlet.keys)
                 yield from self._alone(inlet, at_home(rows.filter(keyless), inlet, state))

@@ -51,19 +51,41 @@ class FileVersion(NamedTuple):
 
     path: str
     inode: int
+    modified: int
     changed: int
     size: int
+
+
+def _version(path: Path) -> FileVersion:
+    entry = os.stat(path)
+    return FileVersion(str(path), entry.st_ino, entry.st_mtime_ns, entry.st_ctime_ns, entry.st_size)
+
+
+_written: dict[FileVersion, int] = {}
+"""The checksums of files that this process has written."""
+
+
+def note_written(path: Path, checksum: int) -> None:
+    """Notes what a file has in it that was written just now and has its name already.
+
+    Renaming changes the time of change: noted before it, the file would not be known again.
+    """
+    if len(_written) >= REMEMBERED:
+        _written.clear()
+    _written[_version(path)] = checksum
 
 
 def check_file(path: Path, expected: int) -> FileVersion:
     """Raises Damaged if a file is not what was written.
 
-    Its bytes are looked at once in a process, as long as it stays as it is. They are read, not mapped:
+    Its bytes are looked at once in a process, as long as it stays as it is, and not at all in the one
+    that wrote them. They are read, not mapped:
     a disk that has lost a block then gives an error instead of a signal that ends the process.
     """
-    entry = os.stat(path)
-    version = FileVersion(str(path), entry.st_ino, entry.st_ctime_ns, entry.st_size)
-    found = _checksum_of(version)
+    version = _version(path)
+    found = _written.get(version)
+    if found is None:
+        found = _checksum_of(version)
     if found != expected:
         raise Damaged(f"its checksum is {found:08x}, but {expected:08x} was written")
     return version

@@ -15,7 +15,6 @@ import polars as pl
 from anabranch.routing.ranges import intersect, ranges_of, subtract
 from anabranch.routing.reach import within
 from anabranch.routing.shaped import Track
-from anabranch.routing.sorting import distinct
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
@@ -281,8 +280,9 @@ def _by_class(rows: pl.DataFrame, span: int) -> list[pl.DataFrame]:
     low, high = int(due.min()) // span, int(due.max()) // span
     if low == high:
         return [rows]
-    classes = due // span
-    if high - low >= MAX_CLASSES:
-        # Very many open windows: neighbouring ones share a segment
-        classes = (classes - low) * MAX_CLASSES // (high - low + 1)
-    return [rows.filter(pl.Series(classes == number)) for number in distinct(classes).tolist()]
+    # Where windows are very many, neighbouring ones share a segment
+    windows, count = high - low + 1, min(MAX_CLASSES, high - low + 1)
+    edges = [(low - (-number * windows // count)) * span for number in range(1, count)]
+    classes = np.searchsorted(np.array(edges), due, side="right")
+    present = np.flatnonzero(np.bincount(classes)).tolist()
+    return [rows.filter(pl.Series(classes == number)) for number in present]

@@ -22,7 +22,7 @@ from anabranch.routing.frame import to_table
 from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import changes, sort_locators
-from anabranch.state.checksum import Damaged, FileVersion, Summing, check_file
+from anabranch.state.checksum import Damaged, FileVersion, Summing, check_file, note_written
 from anabranch.state.place import Place
 from anabranch.state.stretch import Stretches, order_within, runs
 
@@ -129,6 +129,8 @@ def write_arrow(
             for table in tables:
                 for batch in table.to_batches(max_chunksize=None):
                     writer.write_batch(batch)
+    if not place.far:
+        note_written(place.local(file), summing.checksum)
     return summing.checksum
 
 

@@ -86,9 +86,14 @@ def together(asked: list[Stretches]) -> Stretches:
 def runs(locators: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which of the sorted locators that are asked for are there, and where their rows begin and end."""
     start = np.searchsorted(locators, asked, side="left")
-    # Where rows end is looked up only for those that are there
-    hit = np.flatnonzero(locators[np.minimum(start, len(locators) - 1)] == asked)
-    return hit, start[hit], np.searchsorted(locators, asked[hit], side="right")
+    last = len(locators) - 1
+    hit = np.flatnonzero(locators[np.minimum(start, last)] == asked)
+    start, found = start[hit], asked[hit]
+    # Most rows are the only one of their locator: where rows end is looked up only for the others
+    end = start + 1
+    several = np.flatnonzero(locators[np.minimum(end, last)] == found)
+    end[several] = np.searchsorted(locators, found[several], side="right")
+    return hit, start, end
 
 
 def bisect(
