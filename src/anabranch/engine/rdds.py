@@ -8,13 +8,17 @@ executor.
 
 from __future__ import annotations
 
+import copyreg
+import io
 import operator
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from py4j.java_collections import ListConverter, MapConverter
 from pyspark import Broadcast, SparkContext
+from pyspark.core.broadcast import _from_id
 from pyspark.serializers import NoOpSerializer, PairDeserializer
 from pyspark.util import _load_from_socket
 
@@ -24,6 +28,16 @@ Task = Callable[[int, Iterable[Any]], Iterator[bytes]]
 PLAIN = NoOpSerializer()
 PINNED = PairDeserializer(PLAIN, PLAIN)
 """For partitions that are zipped with those that pin them."""
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """What comes from a shuffle, as the JVM has it."""
+
+    pairs: Any
+    """Numbers of sites with their parcels; a `JavaPairRDD`."""
+    parcels: Any
+    """The parcels alone; a `JavaRDD`."""
 
 
 class Rdds:
@@ -44,9 +58,11 @@ class Rdds:
         gateway = context._gateway
         assert gateway is not None
         self._client = gateway._gateway_client
+        self._spark = context._jsc.sc()
+        self._scheduler = self._spark.dagScheduler()
         self._environment = MapConverter().convert(context.environment, self._client)
         self._includes = self._listed_here(context._python_includes or ())
-        self._broadcasts: tuple[list[Broadcast[Any]], Any] = [], self._listed_here([])
+        self._broadcasts: tuple[dict[Any, int], Any] = {}, self._listed_here([])
         self._empty: dict[int, Any] = {}
         self._partitioners: dict[int, Any] = {}
         self._pins: tuple[tuple[str, ...], dict[int, Any]] = (), {}
@@ -59,42 +75,48 @@ class Rdds:
 
     def tasks(self, over: Any, task: Task, pinned: bool, told: Sequence[Broadcast[Any]]) -> Any:
         """What a task makes of each partition; `told` are the broadcasts it reads."""
-        command = pickle.dumps((task, None, PINNED if pinned else PLAIN, PLAIN))
-        # What PySpark would look for while it pickles
-        self._context._pickled_broadcast_vars.clear()
+        numbers, listed = self._known(told)
+        command = io.BytesIO()
+        pickler = pickle.Pickler(command)
+        # By itself each would ask the JVM for its number, whenever it is pickled
+        pickler.dispatch_table = {
+            **copyreg.dispatch_table, Broadcast: lambda one: (_from_id, (numbers[one],)),
+        }  # fmt: skip
+        pickler.dump((task, None, PINNED if pinned else PLAIN, PLAIN))
         function = self._function(
-            bytearray(command), self._environment, self._includes, self._context.pythonExec,
-            self._context.pythonVer, self._listed(told), self._context._javaAccumulator,
+            bytearray(command.getbuffer()), self._environment, self._includes,
+            self._context.pythonExec, self._context.pythonVer, listed,
+            self._context._javaAccumulator,
         )  # fmt: skip
         return self._python(over, function, False, False)
 
-    def _listed(self, broadcasts: Sequence[Broadcast[Any]]) -> Any:
-        """A list in the JVM, another one only when there are others than last time."""
-        known, listed = self._broadcasts
-        if len(known) != len(broadcasts) or any(map(operator.is_not, known, broadcasts)):
-            listed = self._listed_here([broadcast._jbroadcast for broadcast in broadcasts])
-            self._broadcasts = list(broadcasts), listed
-        return listed
+    def _known(self, broadcasts: Sequence[Broadcast[Any]]) -> tuple[dict[Any, int], Any]:
+        """The numbers of broadcasts and a list in the JVM, made anew only when they are others."""
+        numbers, listed = self._broadcasts
+        if len(numbers) != len(broadcasts) or any(map(operator.is_not, numbers, broadcasts)):
+            there = [broadcast._jbroadcast for broadcast in broadcasts]
+            numbers = {one: own.id() for one, own in zip(broadcasts, there, strict=True)}
+            listed = self._listed_here(there)
+            self._broadcasts = numbers, listed
+        return numbers, listed
 
-    def shuffled(self, pairs: Any, sites: int) -> Any:
-        """Numbers of sites and parcels in turn, regrouped by site; a `JavaRDD`."""
+    def shuffled(self, pairs: Any, sites: int) -> Shuffled:
+        """Numbers of sites and parcels in turn, regrouped by site."""
         if sites not in self._partitioners:
             self._partitioners[sites] = self._partitioner(sites, 0)
         addressed = self._pairwise(pairs).asJavaPairRDD()
-        return self._values(addressed.partitionBy(self._partitioners[sites]))
+        partitioned = addressed.partitionBy(self._partitioners[sites])
+        return Shuffled(partitioned, self._values(partitioned))
 
-    def begin(self, shuffled: Any) -> Any:
+    def begin(self, shuffled: Shuffled) -> Any:
         """Has the tasks before a shuffle run now, by themselves; what ends when they have."""
-        spark = self._context._jsc.sc()
-        # The values are a map over the pairs, which come right from the shuffle
-        pairs = shuffled.rdd().dependencies().head().rdd()
-        return spark.submitMapStage(pairs.dependencies().head())
+        return self._spark.submitMapStage(shuffled.pairs.rdd().dependencies().head())
 
     def jobs(self) -> int:
         """How many jobs there have been, those of others too."""
-        return int(self._context._jsc.sc().dagScheduler().numTotalJobs())
+        return int(self._scheduler.numTotalJobs())
 
-    def zipped(self, shuffled: Any, executors: Sequence[str], senders: int) -> Any:
+    def zipped(self, shuffled: Shuffled, executors: Sequence[str], senders: int) -> Any:
         """Shuffled partitions of `senders` elements each, every one preferring its executor."""
         if self._pins[0] != tuple(executors):
             self._pins = tuple(executors), {}
@@ -103,7 +125,7 @@ class Rdds:
             # Made by the JVM: PySpark would pack several numbers into one element
             filler = self._context._jsc.parallelize(self._listed_here(range(senders)), 1)
             pins[senders] = self.pinned(executors).cartesian(filler).keys()
-        return pins[senders].zip(shuffled).rdd()
+        return pins[senders].zip(shuffled.parcels).rdd()
 
     def pinned(self, executors: Sequence[str]) -> Any:
         """One element in each partition, each partition preferring its executor; a `JavaRDD`."""
@@ -112,7 +134,7 @@ class Rdds:
             wanted = self._array_list()
             wanted.add(executor)
             entries.add(self._pair(bytearray(b"-"), self._convert.asScala(wanted).toSeq()))
-        rows = self._context._jsc.sc().makeRDD(self._convert.asScala(entries).toSeq(), self._bytes)
+        rows = self._spark.makeRDD(self._convert.asScala(entries).toSeq(), self._bytes)
         return self._java_rdd(rows, self._bytes)
 
     def _listed_here(self, values: Iterable[Any]) -> Any:

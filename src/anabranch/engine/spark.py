@@ -90,7 +90,6 @@ class SparkTransport:
                 splits = self._splits_of(orders, bool(ahead))
             laps.ended("tell")
             try:
-                self._context.setJobDescription(f"Anabranch: epoch {orders.epoch}")
                 report = self._run(orders, splits, ahead, laps)
             finally:
                 splits.close()
@@ -117,12 +116,14 @@ class SparkTransport:
     ) -> EpochReport:
         rdds, levels = self._ready(), orders.plan.levels
         if levels == 0:
-            return gather_splits(rdds.collect(splits.parcels))
+            return gather_splits(self._collect(splits.parcels, orders.epoch))
         told = splits.words if splits.orders is orders else self._words(orders)
         executors = self._executors_of(orders.sites)
         arrived, senders = splits.shuffled(orders.sites), len(orders.pieces)
         for level in range(1, levels + 1):
-            partitions = rdds.zipped(arrived, executors, senders) if executors else arrived.rdd()
+            partitions = (
+                rdds.zipped(arrived, executors, senders) if executors else arrived.parcels.rdd()
+            )
             task = SiteTask(told, level, level < levels, splits.handover)
             parcels = rdds.tasks(partitions, task, bool(executors), told.broadcasts())
             if level < levels:
@@ -130,7 +131,7 @@ class SparkTransport:
         laps.ended("build")
         try:
             if ahead is None:
-                return gather_sites(rdds.collect(parcels))
+                return gather_sites(self._collect(parcels, orders.epoch))
             jobs = rdds.jobs()
             collected = self._beside.submit(self._collect, parcels, orders.epoch)
             heard = splits.heard()

@@ -17,7 +17,7 @@ from pyspark import Accumulator
 from pyspark.accumulators import AccumulatorParam
 
 from anabranch.engine.orders import Orders
-from anabranch.engine.rdds import Rdds
+from anabranch.engine.rdds import Rdds, Shuffled
 from anabranch.engine.report import SplitReport
 from anabranch.engine.spark_tasks import TaskWords
 
@@ -46,7 +46,7 @@ class SparkSplits:
     """The RDD of all parcels with their addresses."""
     rdds: Rdds
     reports: Accumulator[dict[str, bytes]]
-    _shuffled: Any = None
+    _shuffled: Shuffled | None = None
     _stage: Any = None
     """The stage, if it was begun ahead."""
 
@@ -54,7 +54,7 @@ class SparkSplits:
         """Has Spark run the splits now."""
         self._stage = self.rdds.begin(self.shuffled(self.orders.sites))
 
-    def shuffled(self, sites: int) -> Any:
+    def shuffled(self, sites: int) -> Shuffled:
         """The parcels by site."""
         if self._shuffled is None:
             self._shuffled = self.rdds.shuffled(self.parcels, sites)

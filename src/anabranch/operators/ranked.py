@@ -112,10 +112,30 @@ class RankedRows(OneInput):
         if self.node.limit is None:
             return sort_by_locator(rows)
         groups = group(rows, [DUE, *self.keys])
-        if groups.count == rows.height and self.node.limit.most > 0:
+        if self.node.limit.most == 1:
+            groups = self._front(groups)
+        if groups.count == groups.rows.height and self.node.limit.most > 0:
             return groups.rows
         line = self._ordered(groups)
         return line.rows.filter(pl.Series(self._within(line)))
+
+    def _front(self, groups: Groups) -> Groups:
+        """The groups without rows that are behind the first in their order, as far as numbers tell."""
+        at, starts = np.arange(groups.rows.height), groups.starts
+        for name, sort in zip(self.order, self.node.order, strict=True):
+            column = groups.rows[name]
+            plain = column.dtype.is_integer() or column.dtype.is_temporal()
+            if len(at) == len(starts) or not plain or column.null_count():
+                break
+            values = column.to_physical().to_numpy()[at]
+            first = np.maximum if sort.descending else np.minimum
+            lengths = np.diff(starts, append=len(at))
+            ahead = values == np.repeat(first.reduceat(values, starts), lengths)
+            left = np.add.reduceat(ahead, starts, dtype=np.int64)
+            at, starts = at[ahead], np.cumsum(left) - left
+        if len(at) == groups.rows.height:
+            return groups
+        return Groups(groups.rows[pl.Series(at.astype(np.uint32))], starts)
 
     def _within(self, line: Lineup) -> np.ndarray:
         assert self.node.limit
@@ -135,12 +155,8 @@ class RankedRows(OneInput):
         ordered = rows.sort(by, descending=descending, nulls_last=nulls_last, maintain_order=True)
         peers = _changes(ordered, by)
         if len(peers) < rows.height and self.content:
-            # Only now: most rows are told apart by where they are in the order
-            ordered = rows.sort(
-                [*by, *self.content],
-                descending=[*descending, *(False for _ in self.content)],
-                nulls_last=[*nulls_last, *(False for _ in self.content)],
-            )
+            # Only those that share a place: most rows are told apart by where they are in the order
+            ordered = _part_peers(ordered, peers, self.content)
         return Lineup(ordered.drop(_GROUP), groups.starts, peers)
 
     def _runs(self, named: NamedRowCall) -> bool:
@@ -184,6 +200,18 @@ class RankedRows(OneInput):
 def _column(named: Named, own: str) -> str:
     """The column of the input that an expression is, or one of its own."""
     return named.expression.name if isinstance(named.expression, Column) else own
+
+
+def _part_peers(rows: pl.DataFrame, peers: np.ndarray, names: Sequence[str]) -> pl.DataFrame:
+    """The rows, those that share a place in the order of these columns, smallest first."""
+    lengths = np.diff(peers, append=rows.height)
+    place = np.repeat(np.arange(len(peers), dtype=np.uint32), lengths)
+    where = np.flatnonzero(np.repeat(lengths > 1, lengths))
+    shared = rows.select(names)[pl.Series(where.astype(np.uint32))]
+    shared = shared.with_columns(pl.Series(_GROUP, place[where]))
+    order = np.arange(rows.height, dtype=np.uint32)
+    order[where] = where[shared.select(pl.arg_sort_by([_GROUP, *names])).to_series().to_numpy()]
+    return rows[pl.Series(order)]
 
 
 def _changes(rows: pl.DataFrame, names: Sequence[str]) -> np.ndarray:
