@@ -114,6 +114,17 @@ def test_imports_are_seen_in_every_form(
     assert imports(SOURCE / "engine" / "made_up.py") == [module]
 
 
+def test_the_nodes_with_state_are_listed_once() -> None:
+    listed = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Tuple | ast.BinOp):
+                names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+                if names >= {"Aggregate", "History", "Join", "Ranked", "Timeline"}:
+                    listed.append(str(path.relative_to(SOURCE)))
+    assert {*listed} == {"language/stateful.py"}
+
+
 def test_spark_is_met_in_few_places() -> None:
     for path in SOURCE.rglob("*.py"):
         if room(path) in BELOW_PEOPLE:
