@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_spilling import INPUTS, THREE, TWO
+from test_spilling import INPUTS, QUERIES, THREE, TWO
 
 from anabranch import Session
+from anabranch.control import aside
+from anabranch.control.aside import Slots
 from anabranch.engine.run import Run
 from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.ranges import intersect
 from anabranch.state.segment import SegmentRef
 from anabranch.state.shelf import Shelf
 from anabranch.testing.sources import EpochSource
@@ -49,6 +52,11 @@ def test_no_look_at_each_segment_nor_map_made_anew(
             made[sys._getframe(2).f_globals["__name__"]] += 1
         check(known)
 
+    def met(left: Slots, right: Slots) -> Slots:
+        looked["owed slots"] += quiet[0]
+        return intersect(left, right)
+
+    monkeypatch.setattr(aside, "intersect", met)
     monkeypatch.setattr(Shelf, "__iter__", iterated)
     monkeypatch.setattr(PartitionMap, "__post_init__", checked)
     session = Session.in_process(
@@ -61,7 +69,7 @@ def test_no_look_at_each_segment_nor_map_made_anew(
     )  # fmt: skip
     for name, epochs in INPUTS.items():
         session.stream(name, EpochSource(epochs), ordered="t", lateness=20)
-    queries = {"three": THREE, "near": NEAR, "two": TWO}
+    queries = {"three": THREE, "near": NEAR, "two": TWO, "windows": QUERIES["aggregate"]}
     for name, text in queries.items():
         session.query(name, text)
     runs: list[Any] = []
@@ -81,5 +89,5 @@ def test_no_look_at_each_segment_nor_map_made_anew(
     manifest = run._checkpoint.manifest
     assert any(one.grid for one in manifest.exchanges.values())
     assert any(one.shapes for one in manifest.subqueries.values())
-    assert not looked
+    assert not +looked
     assert not made
