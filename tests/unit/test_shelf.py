@@ -25,8 +25,8 @@ def ref(
     along = np.diff(np.arange(steps + 1) * rows // steps)
     return SegmentRef(
         file=f"state/q/{number // 2}.arrow", batch=number % 2, table="ab"[number % 2], tier=0, rows=rows,
-        bytes=10 * rows, min_due=due, max_due=due, live=live, along=tuple(along.tolist()), born=(0, 0),
-        checksum=0,
+        bytes=10 * rows, min_due=due, max_due=due, live=live, along=tuple(along.tolist()),
+        born=(number, number), checksum=0, packed=number % 3 == 0,
     )  # fmt: skip
 
 
@@ -72,6 +72,8 @@ def test_a_shelf_tells_what_its_segments_would_tell(history: list, asked: tuple)
         assert {(r.file, r.batch): r for r in shelf} == plain
         assert len(shelf) == len(plain)
         assert shelf.bytes == sum(r.bytes for r in plain.values())
+        assert shelf.packed_bytes == sum(r.bytes for r in plain.values() if r.packed)
+        assert {*shelf.born_until(3)} == {r for r in plain.values() if r.born[0] <= 3}
         assert shelf.rows == sum(r.rows for r in plain.values())
         assert {*shelf.files} == {r.file for r in plain.values()}
         met = [r for r in plain.values() if intersect(r.live, asked)]

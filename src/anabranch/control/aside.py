@@ -84,8 +84,13 @@ class Aside:
     ) -> None:
         dues = self._dues[member.name]
         passed = member.watermark(manifest.reach[member.exchange].watermark)
+        chosen = np.zeros(len(dues), dtype=bool)
+        chosen[slots_in(slots)] = True
         for ref in refs:
-            mine = slots_in(intersect(ref.live, slots))
+            live = slots_in(ref.live)
+            # There may be cells of hot keys by now
+            live = live[live < len(chosen)]
+            mine = live[chosen[live]]
             if not _prompt(member):
                 dues[mine] = np.maximum(dues[mine], ref.max_due)
             elif passed is None or ref.min_due > passed:

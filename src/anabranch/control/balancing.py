@@ -5,7 +5,7 @@ What is decided is done by the governor, which has the maps.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -30,11 +30,11 @@ from anabranch.adapt.tuning import Tuning, by_itself, fixed
 from anabranch.adapt.view import Sites, View
 from anabranch.control.decisions import CONTROLLER, SITES, Decision
 from anabranch.control.hot import HotSlots
-from anabranch.control.level import LevelControl, Situation, named
+from anabranch.control.level import LevelControl, Situation
 from anabranch.control.manner import Manner
 from anabranch.control.observed import Observed
 from anabranch.control.scattering import Scattering
-from anabranch.control.transitions import Subject
+from anabranch.control.spilling import PartitionsAside
 from anabranch.language.join import Join
 from anabranch.plan.plan import Plan
 from anabranch.settings import ACTIVE_DISK, HYBRID, LAZY_DISK, Settings
@@ -179,7 +179,7 @@ class Balancing:
         )
         self.kept = replace(views[0].sites, resident=resident, spilled=spilled)
 
-    def relieve(self, epoch: int, aside: bool, stays_aside: Collection[Subject]) -> list[Decision]:
+    def relieve(self, epoch: int, aside: bool, stays_aside: PartitionsAside) -> list[Decision]:
         """What is put aside at once because sites keep more than their memory, and what comes back.
 
         All levels share that memory. `aside` says whether anything is; what stays so is the user's wish, but
@@ -262,13 +262,16 @@ class Balancing:
         return [{"level": number, **level.describe()} for number, level in self._levels.items()]
 
 
-def _without(view: View, stays_aside: Collection[Subject]) -> View:
+def _without(view: View, stays_aside: PartitionsAside) -> View:
     """The view without anyone who waits for these partitions."""
     if not stays_aside:
         return view
     known = view.partitions
-    awaited = known.awaited & ~named(view, stays_aside)
-    return replace(view, partitions=replace(known, awaited=awaited))
+    stays = np.zeros(len(known), dtype=bool)
+    for number, exchange in enumerate(view.exchanges):
+        own = np.flatnonzero(known.exchange == number)
+        stays[own] = stays_aside.among(exchange, known.start[own])
+    return replace(view, partitions=replace(known, awaited=known.awaited & ~stays))
 
 
 def _expected(level: LevelControl, view: View) -> float:

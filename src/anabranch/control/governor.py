@@ -149,7 +149,7 @@ class Governor:
         else:
             self._balancing.look(situation)
         orders += self._relieve(manifest)
-        busy = self._busy(manifest)
+        busy = self._busy(manifest) if observed.sampled else ()
         orders += self._carry_out(self.planning.decide(observed, self.maps, busy, manifest), epoch)
         self._finish(observed.ended)
         self._hold(manifest)
@@ -169,7 +169,8 @@ class Governor:
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {*self.holdings.pins, *self._busy(manifest), *self.holdings.settled_cells},
+            {*self.holdings.pins, *self.moving, *self.stopped, *self.holdings.settled_cells},
+            apart(self.holdings.spilling.slots(manifest), self.maps),
             by_hand,
             self.memory,
             manifest,

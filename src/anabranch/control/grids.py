@@ -52,13 +52,9 @@ class Grids:
             if exchange in but or exchange in self._asked or exchange not in self._plan.exchanges:
                 continue
             rates = self._rates.get(exchange)
-            weights = self._plan.exchanges[exchange].members[0].weights
-            left, right = rates.bytes if rates else weights
-            state = sum(
-                ref.bytes
-                for member in self._plan.exchanges[exchange].members
-                for ref in manifest.subqueries[member.name].shelf
-            )
+            members = self._plan.exchanges[exchange].members
+            left, right = rates.bytes if rates else members[0].weights
+            state = sum(manifest.subqueries[member.name].shelf.bytes for member in members)
             settled = self._measured.get(exchange, 0) >= ENOUGH
             yield GridLoad(exchange, grid, left, right, state, settled)
 

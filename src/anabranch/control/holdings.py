@@ -14,6 +14,7 @@ import numpy as np
 from anabranch.adapt.actions import Action, Move
 from anabranch.adapt.policies.cooling import propose_cooling
 from anabranch.adapt.policies.grids import propose_grids
+from anabranch.adapt.policies.shares import Owners
 from anabranch.adapt.protocols.moving import MoveProtocol
 from anabranch.control.change import Change
 from anabranch.control.decisions import BY_HAND, Decision, DecisionHistory
@@ -102,6 +103,10 @@ class Holdings:
     def pinned(self, maps: Mapping[str, PartitionMap]) -> dict[str, PartitionMap]:
         """The maps with pinned partitions where they are pinned to, if these sites live."""
         return self.pins.keep(maps, self.alive)
+
+    def pinned_owners(self, owners: Owners) -> Owners:
+        """The same of sites by partition, before there are maps with them."""
+        return self.pins.keep_owners(owners, self.maps, self.alive)
 
     def stays(self, subject: Subject) -> bool:
         """Whether a partition is pinned, or on its way somewhere."""

@@ -16,6 +16,7 @@ from anabranch.adapt.view import View
 from anabranch.control.decisions import Decision, rounded
 from anabranch.control.memory import Memory
 from anabranch.control.observed import state_bytes
+from anabranch.control.spilling import PartitionsAside
 from anabranch.control.transitions import Subject
 from anabranch.plan.exchange import Exchange
 from anabranch.routing.partition_map import PartitionMap
@@ -29,7 +30,9 @@ class Situation:
 
     maps: Mapping[str, PartitionMap]
     staying: Collection[Subject]
-    """Partitions that are pinned, on their way, or stopped."""
+    """Partitions that are pinned, on their way, or stopped, or that are cells of a hot key."""
+    aside: PartitionsAside
+    """Those of which something is put aside."""
     by_hand: Collection[str]
     """Exchanges of which all partitions stay."""
     memory: Memory
@@ -51,6 +54,7 @@ class Situation:
         maps = {name: self.maps[name] for name in some}
         size = {name: state_bytes(one, maps[name], self.shelves) for name, one in some.items()}
         never_aside = self.memory.never_aside(self.manifest, self.under_way)
+        staying: set[Subject | str] = {*self.staying, *self.by_hand}
         return Standing(
             maps,
             size,
@@ -63,7 +67,10 @@ class Situation:
             {name: self.memory.since(name, maps[name]) for name in some},
             {name: self.memory.generations(name, maps[name]) for name in some},
             self.memory.awaited,
-            {name: self._among(name, {*self.staying, *self.by_hand}) for name in some},
+            {
+                name: self._among(name, staying) | self.aside.among(name, known.starts)
+                for name, known in maps.items()
+            },
             self.alive,
             self.memory.limit,
             self.held,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from anabranch.adapt.policies.shares import Owners
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.state.manifest import Manifest
 
@@ -40,10 +41,28 @@ class Pins(dict[tuple[str, int], int]):
     def keep(self, maps: Mapping[str, PartitionMap], alive: np.ndarray) -> dict[str, PartitionMap]:
         """The maps with pinned partitions on their sites, where these live."""
         kept = dict(maps)
-        for exchange, pinned in self.by_exchange().items():
+        for exchange, here in self._living(alive).items():
             if exchange in kept:
-                here = {
-                    at: site for at, site in pinned.items() if site < len(alive) and alive[site]
-                }
                 kept[exchange] = kept[exchange].moved(here)
         return kept
+
+    def keep_owners(
+        self, owners: Owners, maps: Mapping[str, PartitionMap], alive: np.ndarray
+    ) -> Owners:
+        """The same of the sites of partitions as these maps cut them."""
+        kept = dict(owners)
+        for exchange, here in self._living(alive).items():
+            if exchange in kept:
+                own = kept[exchange] = kept[exchange].copy()
+                for at, site in here.items():
+                    number = maps[exchange].partition_at(at)
+                    if maps[exchange].starts[number] == at:
+                        own[number] = site
+        return kept
+
+    def _living(self, alive: np.ndarray) -> dict[str, dict[int, int]]:
+        """The pins to sites that live, by exchange."""
+        return {
+            exchange: {at: s for at, s in pinned.items() if s < len(alive) and alive[s]}
+            for exchange, pinned in self.by_exchange().items()
+        }

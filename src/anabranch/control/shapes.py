@@ -150,7 +150,8 @@ class JoinShapes:
             sizes[: len(by_slot)] = by_slot
             owners = known.site_of(np.arange(known.slots))
             shapes, tracks = tuple(now.shapes), tuple(now.tracks)
-            remaining = remaining_slots(tracks, ((ref.born[0], ref.live) for ref in now.shelf))
+            old = now.shelf.born_until(max((one.cut for one in tracks), default=-1))
+            remaining = remaining_slots(tracks, ((ref.born[0], ref.live) for ref in old))
             wishes = Wishes(self.wanted[name], self.by_track[name], flat, resting)
             step = next_step(
                 shapes, tracks, wishes, remaining, sizes, owners, REMADE_BYTES, manifest.epoch + 1

@@ -33,7 +33,7 @@ def choose_shares(
     for group in costs.values():
         if len(group) > 1 and all(group.values()) and not holdings.adapted & {*group}:
             yield from propose_shares(
-                group, holdings.maps, sites, settings.allot_imbalance, whole, holdings.pinned
+                group, holdings.maps, sites, settings.allot_imbalance, whole, holdings.pinned_owners
             )
 
 

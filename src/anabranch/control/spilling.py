@@ -7,8 +7,8 @@ goes on over as many epochs as the memory of the sites makes it take.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -87,11 +87,11 @@ class Spilling:
     ) -> dict[str, dict[str, int]]:
         """By exchange, the partitions of which something is put aside, and the bytes of it."""
         spilled = {name: slots_of(some) for name, some in manifest.spilled.items()}
-        owing = Counter(exchange for exchange, _ in apart(spilled, maps))
         size = self.aside.total()
         return {
-            exchange: {"partitions": count, "bytes": size.get(exchange, 0)}
-            for exchange, count in sorted(owing.items())
+            exchange: {"partitions": len(starts), "bytes": size.get(exchange, 0)}
+            for exchange, starts in sorted(apart(spilled, maps).starts.items())
+            if len(starts)
         }
 
     def begin(
@@ -188,14 +188,37 @@ class Spilling:
         return spilled, cleaned
 
 
-def apart(slots: Mapping[str, Slots], maps: Mapping[str, PartitionMap]) -> set[tuple[str, int]]:
-    """The partitions with slots that are put aside: they stay where they are."""
-    found: set[tuple[str, int]] = set()
+class PartitionsAside(Collection[tuple[str, int]]):
+    """Partitions with slots that are put aside: they stay where they are. Told by arrays, not one by one."""
+
+    def __init__(self, starts: Mapping[str, np.ndarray]) -> None:
+        self.starts = starts
+        """The first slots of them, in order, by exchange."""
+
+    def among(self, exchange: str, starts: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Whether each of these partitions of an exchange is one of them."""
+        own = self.starts.get(exchange, ())
+        return np.isin(starts, own) if len(own) else np.zeros(len(starts), dtype=bool)
+
+    def __contains__(self, subject: object) -> bool:
+        exchange, start = cast(tuple[str, int], subject)
+        own = self.starts.get(exchange, np.zeros(0))
+        at = int(np.searchsorted(own, start))
+        return at < len(own) and bool(own[at] == start)
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return ((name, start) for name, some in self.starts.items() for start in some.tolist())
+
+    def __len__(self) -> int:
+        return sum(map(len, self.starts.values()))
+
+
+def apart(slots: Mapping[str, Slots], maps: Mapping[str, PartitionMap]) -> PartitionsAside:
+    """The partitions with slots that are put aside."""
+    found: dict[str, np.ndarray] = {}
     for exchange, some in slots.items():
         aside = np.zeros(maps[exchange].slots, dtype=bool)
         aside[slots_in(some)] = True
         starts = np.asarray(maps[exchange].starts)
-        found |= {
-            (exchange, start) for start in starts[np.logical_or.reduceat(aside, starts)].tolist()
-        }
-    return found
+        found[exchange] = starts[np.logical_or.reduceat(aside, starts)]
+    return PartitionsAside(found)

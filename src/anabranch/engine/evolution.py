@@ -13,11 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from anabranch.errors import StateError
-from anabranch.language.groups import Aggregate, History
-from anabranch.language.join import Join
 from anabranch.language.node import Node, in_order
-from anabranch.language.ranked import Ranked
-from anabranch.language.timeline import Timeline
+from anabranch.language.stateful import Stateful
 from anabranch.state.difference import differences
 from anabranch.state.manifest import Manifest, QueryRecord
 
@@ -111,8 +108,7 @@ class Evolution:
 
 def states_of(node: Node) -> tuple[str, ...]:
     """The signatures of the operators with state in a query."""
-    kinds = (Aggregate, History, Join, Ranked, Timeline)
-    return tuple(sorted({part.signature for part in in_order(node) if isinstance(part, kinds)}))
+    return tuple(sorted({part.signature for part in in_order(node) if isinstance(part, Stateful)}))
 
 
 def compare(stored: Manifest, nodes: Mapping[str, Node], sinks: Mapping[str, str]) -> Evolution:

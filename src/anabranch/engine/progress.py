@@ -143,7 +143,7 @@ def _state(orders: Orders, manifest: Manifest, report: EpochReport) -> list[dict
                 ),
                 "customMetrics": {
                     "segments": len(record.shelf),
-                    "spilledBytes": sum(ref.bytes for ref in record.shelf if ref.packed)
+                    "spilledBytes": record.shelf.packed_bytes
                     if record.exchange in manifest.spilled
                     else 0,
                     "partitions": len(exchange.sites),

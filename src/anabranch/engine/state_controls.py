@@ -109,7 +109,7 @@ class StateControls(Steering):
         """Brings together what was put aside, of a partition, a subquery or all, and gives what it owes."""
         with self._changing():
             maps, manifest = self._governor.maps, self._checkpoint.manifest
-            asked = apart(self._governor.holdings.spilling.slots(manifest), maps)
+            asked = {*apart(self._governor.holdings.spilling.slots(manifest), maps)}
             if subquery is not None:
                 self.partition_map(subquery)
                 wanted = self.plan.subqueries[subquery].exchange

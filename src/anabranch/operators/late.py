@@ -9,12 +9,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from anabranch.language.groups import Aggregate, History
-from anabranch.language.join import Join
+from anabranch.language.groups import Aggregate
 from anabranch.language.node import Node
-from anabranch.language.numbered import Numbered
 from anabranch.language.ranked import Ranked
-from anabranch.language.timeline import Timeline
+from anabranch.language.stateful import Stateful
 from anabranch.language.window import Everything, Hop, Tumble
 from anabranch.operators.base import time_of
 
@@ -29,7 +27,7 @@ def with_place(node: Node, input: int, rows: pl.DataFrame, watermark: int) -> pl
     open; an aggregate without windows, and stateless work, all of it; every other operator what is not
     older than its own watermark.
     """
-    if not isinstance(node, Aggregate | History | Join | Numbered | Ranked | Timeline):
+    if not isinstance(node, Stateful):
         return rows
     window = node.window if isinstance(node, Aggregate) else None
     ordered = node.inputs[input].ordered

@@ -39,14 +39,12 @@ from anabranch.language.node import Node, Stream, in_order
 from anabranch.language.numbered import Numbered
 from anabranch.language.ranked import Ranked
 from anabranch.language.stamped import Stamped
+from anabranch.language.stateful import Stateful
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
 from anabranch.language.windowed import Windowed
 from anabranch.partitioning.term import Attribute, alike, canonical, text_of
-
-Keyed: TypeAlias = Aggregate | History | Join | Numbered | Ranked | Timeline
-"""The nodes that bring rows together by keys."""
 
 Kind: TypeAlias = Literal["aggregate", "join", "stateless"]
 KINDS = ("aggregate", "join", "stateless")
@@ -111,7 +109,7 @@ def need_of(name: str, node: Node) -> NodeNeed:
     return NodeNeed(name, "stateless", {})
 
 
-def counted_keys(node: Keyed) -> tuple[tuple[Expression, ...], ...]:
+def counted_keys(node: Stateful) -> tuple[tuple[Expression, ...], ...]:
     """The keys whose terms count, over each input of the node, in the order of the need's terms."""
     if isinstance(node, Numbered):
         return ((), ())
@@ -124,7 +122,7 @@ def counted_keys(node: Keyed) -> tuple[tuple[Expression, ...], ...]:
     return (tuple(key.expression for key in node.keys if _trace_term(key.expression, traced)),)
 
 
-def all_keys(node: Keyed) -> tuple[tuple[Expression, ...], ...]:
+def all_keys(node: Stateful) -> tuple[tuple[Expression, ...], ...]:
     """All keys over each input of the node, also those that do not count."""
     if isinstance(node, Numbered):
         return ((), ())

@@ -11,14 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from anabranch.errors import PlanningError
-from anabranch.language.groups import Aggregate, History
-from anabranch.language.join import Join
 from anabranch.language.node import Node, Stream
-from anabranch.language.ranked import Ranked
-from anabranch.language.timeline import Timeline
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.requirement import NodeNeed, need_of
-
-STATEFUL = (Aggregate, History, Join, Ranked, Timeline)
 
 
 @dataclass(frozen=True)
@@ -116,7 +111,7 @@ class _Builder:
             return node.name
         if node.signature in self.by_signature:
             return self.by_signature[node.signature]
-        if isinstance(node, STATEFUL):
+        if isinstance(node, Stateful):
             return self._stateful(node, query)
         return self._put(node, self.queries.get(node.signature, query), self._origins(node, query))
 
@@ -149,7 +144,7 @@ class _Builder:
 
     def _is_passing(self, node: Node) -> bool:
         """Whether it is a stateless step without a name."""
-        named = isinstance(node, (Stream, *STATEFUL))
+        named = isinstance(node, Stream | Stateful)
         return not named and node.signature not in self.queries
 
     def _put(self, node: Node, name: str, inputs: tuple[str, ...]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from anabranch.errors import PlanningError
 from anabranch.language.lateness import meets_late
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.lattice import is_function_of
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import all_keys, need_of
 from anabranch.plan.plan import Plan
-from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Stateful, Subquery
+from anabranch.plan.subquery import BY_LANE, EVENLY, IN_GRID, Subquery
 
 
 def check_plan(plan: Plan) -> None:

@@ -19,6 +19,7 @@ from anabranch.language.join import Join
 from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
 from anabranch.language.stamped import Stamped
+from anabranch.language.stateful import Stateful
 from anabranch.language.stateless import Branch, Filter, Project, Union
 from anabranch.language.unnest import Unnest
 from anabranch.language.updates import GONE, check_gone
@@ -27,7 +28,7 @@ from anabranch.partitioning.choice import Choice
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import all_keys
 from anabranch.plan.plan import Output
-from anabranch.plan.subquery import Path, Stateful, Subquery
+from anabranch.plan.subquery import Path, Subquery
 from anabranch.routing.hashing import hashable
 
 KINDS: Mapping[type[Node], str] = {

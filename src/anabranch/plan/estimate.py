@@ -21,6 +21,7 @@ from anabranch.language.join import Join
 from anabranch.language.lowering import columns_of
 from anabranch.language.node import Node, Stream
 from anabranch.language.numbered import Numbered, numbered
+from anabranch.language.stateful import Stateful
 from anabranch.language.stateless import Filter, Union
 from anabranch.language.window import Hop, Tumble
 from anabranch.operators.base import END_OF_TIME, Moment, Spread, no_results
@@ -29,7 +30,7 @@ from anabranch.operators.stateless import apply, compute
 from anabranch.partitioning.cost import Rates
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.tree import NeedTree
-from anabranch.plan.subquery import Stateful, operator_of, steps_of
+from anabranch.plan.subquery import operator_of, steps_of
 from anabranch.routing.frame import Frame
 from anabranch.routing.hashing import hash_columns
 from anabranch.routing.lanes import place_lanes

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 import polars as pl
 
@@ -21,6 +20,7 @@ from anabranch.language.numbered import Numbered
 from anabranch.language.order import Ordered
 from anabranch.language.ranked import Ranked
 from anabranch.language.stamped import Stamped
+from anabranch.language.stateful import Stateful
 from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.language.timeline import Timeline
 from anabranch.language.unnest import Unnest
@@ -43,8 +43,6 @@ from anabranch.operators.told import Stamp
 from anabranch.operators.unfolding import IntoWindows, Unnested
 from anabranch.partitioning.requirement import all_keys
 from anabranch.settings import TRANSPARENT
-
-Stateful: TypeAlias = Aggregate | History | Join | Numbered | Ranked | Timeline
 
 EVENLY, BY_TERMS, BY_LANE, IN_GRID = "evenly", "terms", "lane", "grid"
 """How rows are spread over partitions: in turn, by the hash of terms, as the stream comes, or each to

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from anabranch.language.expression import Expression, substitute
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.lattice import express, hole
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.requirement import NodeNeed, counted_keys
-from anabranch.plan.subquery import Stateful
 
 
 def terms_over(

@@ -9,7 +9,7 @@ import heapq
 import operator
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -53,6 +53,10 @@ class PartitionMap:
         if len(self.starts) != len(self.sites) or self.starts[0] != 0 or not ordered:
             raise PlanningError("Partitions must cover all slots, each once, in order.")
 
+    def __getstate__(self) -> dict[str, object]:
+        # What is told to tasks is the map, not what has been made of it here
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     @property
     def partitions(self) -> int:
         return len(self.sites)
@@ -68,9 +72,14 @@ class PartitionMap:
         return len(set(self.sites))
 
     @cached_property
-    def _owners(self) -> np.ndarray:
+    def owners(self) -> np.ndarray:
+        """The site of each partition."""
+        return np.asarray(self.sites, dtype=np.int64)
+
+    @cached_property
+    def _by_slot(self) -> np.ndarray:
         """The site of each slot."""
-        return np.repeat(np.asarray(self.sites, dtype=np.uint16), self.widths)
+        return np.repeat(self.owners.astype(np.uint16), self.widths)
 
     @property
     def widths(self) -> np.ndarray:
@@ -79,7 +88,7 @@ class PartitionMap:
 
     def owned_by(self, site: int) -> list[tuple[int, int]]:
         """The ranges of slots of a site, as [first, end) pairs."""
-        return ranges_where(self._owners == site)
+        return ranges_where(self._by_slot == site)
 
     def partitions_of(self, site: int) -> np.ndarray:
         """The numbers of a site's partitions, in order."""
@@ -89,12 +98,11 @@ class PartitionMap:
     @cached_property
     def _by_site(self) -> tuple[np.ndarray, np.ndarray]:
         """The partitions, site by site, and where in that order each site begins."""
-        sites = np.asarray(self.sites)
-        order = np.argsort(sites, kind="stable")
-        return order, np.concatenate([[0], np.cumsum(np.bincount(sites))])
+        order = np.argsort(self.owners, kind="stable")
+        return order, np.concatenate([[0], np.cumsum(np.bincount(self.owners))])
 
     def site_of(self, slots: np.ndarray) -> np.ndarray:
-        return np.take(self._owners, slots)
+        return np.take(self._by_slot, slots)
 
     def partition_at(self, slot: int) -> int:
         """The number of the partition that a slot belongs to."""

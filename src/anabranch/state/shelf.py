@@ -49,12 +49,14 @@ class Shelf:
         self._next = 0
         self._spans = np.empty((0, 3), dtype=np.int64)
         """For each range of live slots its segment's number, its first slot and its end."""
-        self._dues = np.empty((0, 2), dtype=np.int64)
-        """For each segment its number and the latest due time."""
+        self._times = np.empty((0, 3), dtype=np.int64)
+        """For each segment its number, the latest due time and the first epoch in which rows of it came."""
         self.bytes_by_slot = np.zeros(0)
         """What the rows of each slot take; slots that are not there take nothing."""
         self.rows_by_table: dict[str, int] = {}
         self.bytes = 0
+        self.packed_bytes = 0
+        """Of segments that are put aside."""
         self.files: dict[str, int] = {}
         """The files there are segments of, with the number of these."""
         self._put(list(refs))
@@ -89,6 +91,11 @@ class Shelf:
         met = (nearest < len(edges)) & (edges[candidate, 0] < end)
         return [self._refs[number] for number in distinct(numbers[met]).tolist()]
 
+    def born_until(self, epoch: int) -> list[SegmentRef]:
+        """The segments with rows that came in this epoch or before, oldest first."""
+        numbers, _, births = self._times.T
+        return [self._refs[number] for number in numbers[births <= epoch].tolist()]
+
     def change(
         self, added: Iterable[SegmentRef], masked: Iterable[tuple[str, int, Sequence[tuple[int, int]]]],
         passed: int | None, spared: Sequence[tuple[int, int]] = (),
@@ -110,7 +117,7 @@ class Shelf:
         coming += fresh.values()
         if passed is not None:
             coming = [left for ref in coming for left in _outlived(ref, passed, spared)]
-            numbers, dues = self._dues.T
+            numbers, dues, _ = self._times.T
             for number in numbers[dues <= passed].tolist():
                 ref = self._refs[number]
                 kept = _outlived(ref, passed, spared)
@@ -141,7 +148,7 @@ class Shelf:
             # What was added and is taken away again leaves a trace in the last bits
             self.bytes_by_slot = np.maximum(self.bytes_by_slot, 0.0)
             self._spans = self._spans[~np.isin(self._spans[:, 0], leaving)]
-            self._dues = self._dues[~np.isin(self._dues[:, 0], leaving)]
+            self._times = self._times[~np.isin(self._times[:, 0], leaving)]
 
     def _put(self, added: Sequence[SegmentRef]) -> None:
         if not added:
@@ -156,13 +163,14 @@ class Shelf:
         self._next += len(numbered)
         spans = [(number, first, end) for number, ref in numbered for first, end in ref.live]
         self._spans = np.concatenate([self._spans, np.asarray(spans, dtype=np.int64)])
-        dues = [(number, ref.max_due) for number, ref in numbered]
-        self._dues = np.concatenate([self._dues, np.asarray(dues, dtype=np.int64)])
+        times = [(number, ref.max_due, ref.born[0]) for number, ref in numbered]
+        self._times = np.concatenate([self._times, np.asarray(times, dtype=np.int64)])
 
     def _count(self, ref: SegmentRef, sign: int) -> None:
         self.bytes_by_slot[slots_in(ref.live)] += sign * _by_slot(ref)
         self.rows_by_table[ref.table] = self.rows_by_table.get(ref.table, 0) + sign * ref.rows
         self.bytes += sign * ref.bytes
+        self.packed_bytes += sign * ref.bytes * ref.packed
         self.files[ref.file] = self.files.get(ref.file, 0) + sign
 
     def __contains__(self, file: str) -> bool:

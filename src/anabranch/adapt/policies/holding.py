@@ -44,12 +44,12 @@ def choose_holds(
         return set(), 0.0
     mean, busy = float(sites.busy[sites.alive].mean()), sites.busy.copy()
     slow = slow_sites(view)
+    if not slow.any() and not waited:
+        return set(), 0.0
     names = [
         (view.exchanges[exchange], start)
         for exchange, start in zip(known.exchange.tolist(), known.start.tolist(), strict=True)
     ]
-    if not slow.any() and not waited:
-        return set(), 0.0
     chosen: set[tuple[str, int]] = set()
     total = 0.0
     # What waits already goes first, then the largest

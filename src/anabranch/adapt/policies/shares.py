@@ -8,86 +8,88 @@ the paper names as the main loss of giving whole nodes to operators.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from anabranch.adapt.actions import Allot
 from anabranch.routing.partition_map import PartitionMap
 
-Maps = Mapping[str, PartitionMap]
+Owners: TypeAlias = Mapping[str, np.ndarray]
+"""The site of each partition, by exchange."""
 
 
 def propose_shares(
-    costs: Mapping[str, float], maps: Maps, sites: int, threshold: float, whole: bool,
-    pinned: Callable[[Maps], Maps],
+    costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int, threshold: float,
+    whole: bool, pinned: Callable[[Owners], Owners],
 ) -> Iterator[Allot]:  # fmt: skip
     """Other sites for the exchanges that share them, where the busiest has so much too much to do.
 
     `whole` gives each exchange sites of its own; `pinned` puts back what must stay where it is.
     """
-    wanted = pinned((allot_whole if whole else allot)(costs, maps, sites))
-    before, after = (busiest(costs, some, sites) for some in (maps, wanted))
-    spans = ((maps[exchange].span, wanted[exchange].span) for exchange in costs)
+    owners = {exchange: maps[exchange].owners for exchange in costs}
+    counts = {exchange: len(own) for exchange, own in owners.items()}
+    wanted = pinned((allot_whole if whole else allot)(costs, counts, sites))
+    before, after = (busiest(costs, some, sites) for some in (owners, wanted))
     # Fewer sites mean fewer frames and files; one more or less is not worth a move
-    wasteful = any(now > needed + 1 for now, needed in spans)
+    wasteful = any(_span(owners[name]) > _span(wanted[name]) + 1 for name in costs)
     if not wasteful and before <= after * threshold:
         return
     total = sum(costs.values())
     for exchange, cost in costs.items():
-        if wanted[exchange] != maps[exchange]:
+        if (wanted[exchange] != owners[exchange]).any():
             cause = f"shares: {cost / total:.0%} of what its level costs"
-            yield Allot(exchange, 0, cause, sites=wanted[exchange].sites)
+            yield Allot(exchange, 0, cause, sites=tuple(wanted[exchange].tolist()))
 
 
 def allot(
-    costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int
-) -> dict[str, PartitionMap]:
-    """Another map for every exchange that has a cost.
+    costs: Mapping[str, float], counts: Mapping[str, int], sites: int
+) -> dict[str, np.ndarray]:
+    """Other sites for every exchange that has a cost and so many partitions.
 
-    >>> from anabranch.routing.partition_map import even_map
-    >>> even = {"heavy": even_map(6, 2), "light": even_map(2, 2)}
-    >>> maps = allot({"heavy": 3.0, "light": 1.0}, even, 2)
-    >>> maps["heavy"].sites, maps["light"].sites
-    ((0, 0, 0, 0, 1, 1), (1, 1))
+    >>> owners = allot({"heavy": 3.0, "light": 1.0}, {"heavy": 6, "light": 2}, 2)
+    >>> owners["heavy"].tolist(), owners["light"].tolist()
+    ([0, 0, 0, 0, 1, 1], [1, 1])
     """
     total = sum(costs.values())
-    found: dict[str, PartitionMap] = {}
+    found: dict[str, np.ndarray] = {}
     start = 0.0
     for name, cost in costs.items():
         length = cost / total * sites
-        count = maps[name].partitions
-        places = start + (np.arange(count) + 0.5) * length / count
-        found[name] = maps[name].on(np.minimum(places.astype(int), sites - 1).tolist())
+        places = start + (np.arange(counts[name]) + 0.5) * length / counts[name]
+        found[name] = np.minimum(places.astype(int), sites - 1)
         start += length
     return found
 
 
 def allot_whole(
-    costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int
-) -> dict[str, PartitionMap]:
-    """Another map for every exchange, on whole sites of its own, as long as there are enough.
+    costs: Mapping[str, float], counts: Mapping[str, int], sites: int
+) -> dict[str, np.ndarray]:
+    """Other sites for every exchange, whole ones of its own, as long as there are enough.
 
-    >>> from anabranch.routing.partition_map import even_map
-    >>> even = {"heavy": even_map(4, 4), "light": even_map(2, 4)}
-    >>> allot_whole({"heavy": 3.0, "light": 1.0}, even, 4)["heavy"].sites
-    (0, 1, 1, 2)
+    >>> allot_whole({"heavy": 3.0, "light": 1.0}, {"heavy": 4, "light": 2}, 4)["heavy"].tolist()
+    [0, 1, 1, 2]
     """
     total = sum(costs.values())
-    found: dict[str, PartitionMap] = {}
+    found: dict[str, np.ndarray] = {}
     start = 0
     for name, cost in costs.items():
         own = max(1, int(cost / total * sites))
-        count = maps[name].partitions
-        places = start + (np.arange(count) + 0.5) * own / count
-        found[name] = maps[name].on((places.astype(int) % sites).tolist())
+        places = start + (np.arange(counts[name]) + 0.5) * own / counts[name]
+        found[name] = places.astype(int) % sites
         start += own
     return found
 
 
-def busiest(costs: Mapping[str, float], maps: Mapping[str, PartitionMap], sites: int) -> float:
-    """What the busiest site has to do under these maps."""
+def busiest(costs: Mapping[str, float], owners: Owners, sites: int) -> float:
+    """What the busiest site has to do if partitions are on these sites."""
     loads = np.zeros(sites)
     for name, cost in costs.items():
-        owners = np.asarray(maps[name].sites)
-        loads += np.bincount(owners, minlength=sites) * cost / len(owners)
+        own = owners[name]
+        loads += np.bincount(own, minlength=sites) * cost / len(own)
     return float(loads.max())
+
+
+def _span(owners: np.ndarray) -> int:
+    """The number of sites that have partitions."""
+    return int(np.count_nonzero(np.bincount(owners)))

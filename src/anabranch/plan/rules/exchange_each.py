@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import largest
 from anabranch.partitioning.requirement import all_keys, counted_keys, need_of
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import BY_TERMS, EVENLY, Stateful
+from anabranch.plan.subquery import BY_TERMS, EVENLY
 
 
 def exchange_each(draft: Draft, aims: Aims) -> Draft:

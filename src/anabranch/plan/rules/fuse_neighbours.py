@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import need_of
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import IN_GRID, Stateful
+from anabranch.plan.subquery import IN_GRID
 from anabranch.plan.terms import terms_over
 
 

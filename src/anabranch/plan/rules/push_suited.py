@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from anabranch.language.stateful import Stateful
 from anabranch.partitioning.choice import ComponentChoice
 from anabranch.partitioning.cost import comes_so
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible
 from anabranch.partitioning.requirement import NodeNeed, need_of
 from anabranch.plan.draft import Aims, Draft
-from anabranch.plan.subquery import BY_LANE, BY_TERMS, IN_GRID, Stateful
+from anabranch.plan.subquery import BY_LANE, BY_TERMS, IN_GRID
 from anabranch.plan.terms import terms_over
 
 

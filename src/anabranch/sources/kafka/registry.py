@@ -72,7 +72,7 @@ class SchemaRegistry:
         return self._schema(_newest(subject))
 
     def require(self, topic: str) -> None:
-        """Raises SourceError if there is no registry that answers; what it knows of the topic is no matter."""
+        """Raises SourceError if no registry answers; what it knows of the topic does not matter."""
         self._get(_newest(f"{topic}-value"))
 
     def _schema(self, path: str) -> RegisteredSchema | None:
