@@ -114,9 +114,10 @@ def test_moves_splits_and_sites_while_it_runs(spark: SparkSession) -> None:
 
 def test_a_worker_is_killed() -> None:
     """In a process of its own, with a Spark that tries a task again; moves go on meanwhile."""
+    paths = Path(anabranch.__file__).parents[1], Path(__file__).parents[1]
     ran = subprocess.run(
         [sys.executable, __file__], capture_output=True, text=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": str(Path(anabranch.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout.splitlines()[-1])

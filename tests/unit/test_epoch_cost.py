@@ -64,7 +64,7 @@ def test_no_look_at_each_segment_nor_map_made_anew(
         {
             "allow_unbounded_state": True, "fsync": False, "partitions_per_site": 4,
             "join_shape": "left-deep", "plans": "fixed", "allot_imbalance": 1000.0, "combine_reduction": 1.0,
-            "split_partitions": False, "moved_bytes_per_epoch": 1,
+            "split_partitions": False, "least_gain_seconds": 1000.0,
         },
     )  # fmt: skip
     for name, epochs in INPUTS.items():

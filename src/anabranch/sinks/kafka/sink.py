@@ -92,9 +92,8 @@ class KafkaSink:
                 )
         if context.marked and not self.key:
             raise SettingsError(
-                f"{what}: groups can leave these results, which a topic tells by their key: SELECT all "
-                "columns "
-                "that the query groups by, and use json."
+                f"{what}: groups can leave these results, which a topic tells by their key: use "
+                "format='json'."
             )
         missing = sorted({*(context.keys or ())} - {*self.key}) if context.replaces else []
         if missing and self.key:
