@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from anabranch import Session
+from anabranch import Session, col, lit
 from anabranch.engine.run import Run
-from anabranch.errors import RunError
+from anabranch.errors import LanguageError, RunError
 from anabranch.testing import nonsense
 from anabranch.testing.nonsense import run_case, run_nonsense
 
@@ -74,3 +74,17 @@ def test_what_is_right_is_run(kind: str, tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(nonsense, "KINDS", {kind: nonsense.KINDS[kind]})
     assert [run_case(case, tmp_path) for case in range(20)] == [None] * 20
     assert len(starts) > (0 if kind == "file" else 15)
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT time, 'a\ud800' AS s FROM t", "SELECT time AS \ud800 FROM t"]
+)
+def test_what_is_no_unicode_is_refused(text: str) -> None:
+    session = Session.in_process(sites=1)
+    session.stream("t", generator="packets", rows=10, ordered="time")
+    with pytest.raises(LanguageError, match=r"\\ud800 is half of a letter"):
+        session.query("q", text)
+    with pytest.raises(LanguageError, match="a text of Unicode"):
+        lit("\ud800")
+    with pytest.raises(LanguageError, match="it is no Unicode"):
+        session.from_stream("t").select(col("time").alias("\ud800"))

@@ -9,6 +9,15 @@ LONGEST_NAME = 120
 subquery, an epoch and more."""
 
 
+def half_letter(text: str) -> int | None:
+    """Where a text has half of a surrogate pair, which no file can hold; None if it is whole."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        return error.start
+    return None
+
+
 def require_name(name: object) -> None:
     """Raises LanguageError for what cannot be the name of a stream or a query."""
     if not isinstance(name, str):

@@ -16,6 +16,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError, shorten
 from anabranch.language.expression import Expression, type_of
+from anabranch.language.naming import half_letter
 from anabranch.language.order import Ordered
 from anabranch.language.updates import Updates
 
@@ -123,6 +124,8 @@ def require_distinct(names: list[str], where: str) -> None:
     for name, count in counts.items():
         if name.startswith("__"):
             raise LanguageError(f"{where}: '{name}' is not a name for a column: `__` is reserved.")
+        if half_letter(name) is not None:
+            raise LanguageError(f"{where}: {name!a} is no name for a column: it is no Unicode.")
         if count > 1:
             raise LanguageError(
                 f"{where}: two columns are called '{name}'. Give one another name with alias()."

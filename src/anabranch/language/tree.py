@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed
 from anabranch.language.kinds import castable
+from anabranch.language.naming import half_letter
 from anabranch.language.spelling import spelled
 
 _PLAIN = re.compile(r"#?\w+")
@@ -141,6 +142,8 @@ class Literal(Expression):
                 "Expected an expression or a constant (a number, text, bytes, truth value, date, time, "
                 f"length of time or None), got {self.value!r}, which is a {type(self.value).__name__}."
             )
+        if isinstance(self.value, str) and half_letter(self.value) is not None:
+            raise LanguageError(f"Expected a text of Unicode, got {self.value!a}.")
 
     def __str__(self) -> str:
         if self.value is None:

@@ -20,7 +20,12 @@ from sqlglot.tokenizer_core import TokenType
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
 from anabranch.language.expression import Expression
 from anabranch.language.inference import kind_of
-from anabranch.language.sql.limits import refuse_bare_joins, refuse_deep, refuse_digits
+from anabranch.language.sql.limits import (
+    refuse_bare_joins,
+    refuse_deep,
+    refuse_digits,
+    refuse_half_letters,
+)
 from anabranch.language.sql.precedence import OrderedParser
 from anabranch.language.sql.spelling import OURS, Spelling
 from anabranch.language.user_function import UserFunction
@@ -206,6 +211,7 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
     """The text as sqlglot's tree."""
     if not scope.text.strip():
         raise scope.error("expected an expression, but the text is empty.")
+    refuse_half_letters(scope)
     refuse_deep(scope)
     refuse_bare_joins(scope, dialect)
     refuse_digits(scope, dialect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot.dialects.dialect import Dialect
@@ -11,6 +12,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from anabranch.language.deep import MOST_NESTED
+from anabranch.language.naming import half_letter
 
 if TYPE_CHECKING:
     from anabranch.language.sql.dialect import Scope
@@ -34,6 +36,15 @@ def refuse_deep(scope: Scope) -> None:
                 "that can be read. Compute some of it in a query of its own and read that.",
                 offset,
             )
+
+
+def refuse_half_letters(scope: Scope) -> None:
+    """Refuses what is no Unicode: names and constants are kept in files."""
+    offset = half_letter(scope.text)
+    if offset is not None:
+        letter = f"\\u{ord(scope.text[offset]):04x}"
+        text = scope.text.encode(errors="replace").decode()
+        raise replace(scope, text=text).error(f"{letter} is half of a letter, no Unicode.", offset)
 
 
 def refuse_bare_joins(scope: Scope, dialect: type[Dialect]) -> None:
