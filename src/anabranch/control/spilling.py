@@ -175,7 +175,7 @@ class Spilling:
             if not waits:
                 # Rows that wait have not come yet: these slots stay as they are
                 wanted = subtract(wanted, slots_of(reach.behind))
-            aside = put_aside(reach.spilled, wanted, reach.watermark, manifest.epoch + 1, waits)
+            aside = put_aside(reach, wanted, manifest.epoch + 1, waits)
             left, done = brought_together(aside, self._cleaning.get(exchange, []))
             spilled |= {exchange: left} if left else {}
             cleaned |= {exchange: done} if done else {}

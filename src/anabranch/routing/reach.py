@@ -161,26 +161,26 @@ def renew(
 
 
 def put_aside(
-    before: Sequence[Spilled],
-    wanted: Sequence[tuple[int, int]],
-    watermark: int | None,
-    epoch: int,
-    waits: bool,
+    reach: Reach, wanted: Sequence[tuple[int, int]], epoch: int, waits: bool
 ) -> tuple[Spilled, ...]:
     """What is put aside from an epoch on, when all earlier rows of these slots are, too.
 
-    If their later rows wait, there are no generations.
+    If their later rows wait, there are no generations. Slots whose rows wait already have come less far.
 
-    >>> put_aside([Spilled(0, 4, 10, 2, (1,))], [(2, 6)], watermark=20, epoch=4, waits=False)[1]
+    >>> owing = Reach(20, spilled=(Spilled(0, 4, 10, 2, (1,)),))
+    >>> put_aside(owing, [(2, 6)], epoch=4, waits=False)[1]
     Spilled(first=2, end=4, watermark=10, since=2, cuts=(1, 3))
+    >>> put_aside(Reach(20, behind=(Hold(0, 4, 10, 1),)), [(2, 6)], epoch=4, waits=True)[0]
+    Spilled(first=2, end=4, watermark=10, since=4, cuts=())
     """
     asked = sorted(wanted)
     cut = () if waits else (epoch - 1,)
+    fresh = subtract(asked, sorted(slots_of(reach.spilled)))
     found = [
-        Spilled(first, end, watermark, epoch, cut)
-        for first, end in subtract(asked, sorted(slots_of(before)))
+        Spilled(hold.first, hold.end, hold.watermark, epoch, cut)
+        for hold in reach.renewed(fresh, epoch)[0]
     ]
-    for one in before:
+    for one in reach.spilled:
         again: list[tuple[int, int]] = []
         if cut and one.cuts[-1:] < cut:
             again = intersect([(one.first, one.end)], asked)

@@ -16,6 +16,7 @@ from anabranch.language.expression import col
 from anabranch.testing.cases import Case, draw_case
 from anabranch.testing.chooser import Chooser
 from anabranch.testing.joins import draw_join_case
+from anabranch.testing.queries import tells_groups
 from anabranch.testing.trial import STEPS, draw_trial
 
 FIRST_STEPS = ("opened", *STEPS)
@@ -140,4 +141,5 @@ def _adjusted(query: Query, chooser: Chooser) -> Query | None:
     whole = [name for name, kind in query.node.schema.items() if kind == pl.Int64]
     if not whole or not any(part for part in query.node.inputs):
         return None
-    return query.where(col(chooser.choice(whole)) > chooser.choice([0, 2, -5]))
+    adjusted = query.where(col(chooser.choice(whole)) > chooser.choice([0, 2, -5]))
+    return adjusted if tells_groups(adjusted) else None

@@ -36,6 +36,12 @@ Columns: TypeAlias = "list[str | Expression | Named]"
 LENGTHS = [5, 1, 2, 3, 7, 10, 30]
 
 
+def tells_groups(query: Query) -> bool:
+    """Whether groups never leave the results of a query, or can be told apart in them."""
+    updates = query.node.updates
+    return updates is None or updates.whole or not updates.leave
+
+
 @dataclass
 class QueryMaker:
     """Draws queries; one maker for all queries of a case."""
@@ -215,9 +221,9 @@ class QueryMaker:
                 return {"plain": source}
             case "update":
                 changes = self.update(source, in_order=True)
-                queries = {"changes": self.stateless(changes, [])}
+                queries = {"changes": self._told(changes)}
                 if chooser.flag(0.3):
-                    queries["again"] = self.stateless(changes, [])
+                    queries["again"] = self._told(changes)
                 return queries
             case "history":
                 return self._above({"history": self.history(source)}, 1)
@@ -240,8 +246,13 @@ class QueryMaker:
             else:
                 queries[f"above{number}"], _ = self.final(read, in_order=False)
         last = list(queries)[-1]
-        queries[last] = self.stateless(queries[last], [])
+        queries[last] = self._told(queries[last])
         return queries
+
+    def _told(self, query: Query) -> Query:
+        """A stateless query over this one, if a reader could tell which groups leave it."""
+        asked = self.stateless(query, [])
+        return asked if tells_groups(asked) else query
 
     def _mixed(self, source: Query) -> Query:
         """An aggregate over rows of a stream together with results of another aggregate."""
