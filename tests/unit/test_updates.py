@@ -143,6 +143,9 @@ def test_groups_that_leave_need_the_columns_that_tell_them_apart() -> None:
         "SELECT MAX(v) AS m FROM t GROUP BY k",
         "SELECT MAX(v) AS m FROM t HAVING MAX(v) < 9",
         "SELECT MAX(v) AS m, k + 0 AS j, k FROM t GROUP BY k HAVING MAX(v) < 9",
+        "SELECT window_start AS w, MAX(v) AS m FROM t GROUP BY TUMBLE(time, 60, 7) HAVING MAX(v) < 9",
+        "SELECT window_start AS w, COUNT(*) AS c FROM TUMBLE(t, time, 9, 2) "
+        "GROUP BY window_start, window_end HAVING COUNT(*) < 9",
     ):
         session = session_of()
         session.query("all", sql, emit="update")

@@ -25,7 +25,7 @@ from anabranch.language.window import (
     Tumble,
     Window,
 )
-from anabranch.language.windowed import window_kind
+from anabranch.language.windowed import ends_follow, window_kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,16 @@ class Aggregate(Node):
         object.__setattr__(self, "ordered", self._order())
         if self.emit == "update":
             keys = {*self._window_types(), *(key.name for key in self.keys)}
-            derived = frozenset({END} & self._window_types().keys())
+            derived = frozenset({END} & self._window_types().keys()) | self._ends()
             object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
+
+    def _ends(self) -> set[str]:
+        """The keys that are ends of windows whose starts are keys, too: rows were put in them before."""
+        columns = {k.name: k.expression.name for k in self.keys if isinstance(k.expression, Column)}
+        timed = self.input.ordered is not None and self.input.ordered.column == START
+        started = START in columns.values() or (timed and bool(self._window_types()))
+        known = started and ends_follow(self.input)
+        return {name for name, column in columns.items() if known and column == END}
 
     def _refuse_computed(self, time: Ordered) -> None:
         """Tells which functions of the time are windows, where a key is another one."""

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from anabranch.errors import LanguageError
+from anabranch.language.expression import Column
 from anabranch.language.node import Node
 from anabranch.language.order import Near, Ordered
+from anabranch.language.stateless import Filter, Project
 from anabranch.language.updates import refuse_updates
 from anabranch.language.window import END, MOST_WINDOWS, START, Hop, Tumble, require_length
 
@@ -105,6 +107,19 @@ class Windowed(Node):
 
     def __str__(self) -> str:
         return f"WINDOWS {self.covering} OF {self.time.column}"
+
+
+def ends_follow(node: Node) -> bool:
+    """Whether rows have the borders of their windows, and each end follows from its start."""
+    while isinstance(node, Filter | Project):
+        if isinstance(node, Project) and not {START, END} <= {
+            column.name
+            for column in node.columns
+            if isinstance(column.expression, Column) and column.expression.name == column.name
+        }:
+            return False
+        node = node.input
+    return isinstance(node, Windowed) and node.covering.kind != "cumulate"
 
 
 def window_kind(node: Node, time: Ordered) -> pl.DataType:
