@@ -86,7 +86,9 @@ def test_a_json_file_in_pieces_may_lack_a_column_in_some(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
-    "text", [gzip.compress(b"a\n" + b"1\n" * 99), b"[" + b'{"a": 1},\n' * 99 + b'{"a": 1}]']
+    "text",
+    [gzip.compress(b"a\n" + b"1\n" * 99), b"[" + b'{"a": 1},\n' * 99 + b'{"a": 1}]'],
+    ids=["packed", "one array"],
 )
 def test_what_is_packed_or_one_array_is_read_whole(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / ("t.json" if text.startswith(b"[") else "t.csv.gz")
