@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from anabranch.errors import LanguageError
+from anabranch.language.alike import common_type
 from anabranch.language.expression import Call, Column, Expression, Literal, Named, type_of
 from anabranch.language.kinds import type_words
+from anabranch.language.matching import cast_to_write, comparable
 from anabranch.language.node import Node
 from anabranch.language.over import CARRIED, NamedRowCall, RowCall
 from anabranch.language.stateless import Filter, Project, Union
@@ -36,18 +38,16 @@ def as_of(
             "A temporal join needs the ordered attributes of both inputs: keep them in the select."
         )
     time, told = rows.ordered.column, versions.ordered.column
-    if rows.schema[time] != versions.schema[told]:
+    kinds = rows.schema[time], versions.schema[told]
+    if kinds[0] != kinds[1] and all(one.is_integer() for one in kinds):
+        rows, versions = _in_64_bits(rows, time), _in_64_bits(versions, told)
+    elif kinds[0] != kinds[1]:
         raise LanguageError(
-            f"A temporal join compares '{time}', which is {rows.schema[time]}, with '{told}', which is "
-            f"{versions.schema[told]}: expected one type. Cast one of them in a sub-query."
+            f"A temporal join compares '{time}', which is {kinds[0]}, with '{told}', which is "
+            f"{kinds[1]}: expected one type. Cast one of them in a sub-query."
         )
+    pairs = [_alike(*pair, rows.schema, versions.schema) for pair in pairs]
     keys = [f"key {number} of the join" for number in range(len(pairs))]
-    for key, (ours, theirs) in zip(keys, pairs, strict=True):
-        kinds = type_of(ours, rows.schema, key), type_of(theirs, versions.schema, key)
-        if kinds[0] != kinds[1]:
-            raise LanguageError(
-                f"{ours} is {kinds[0]} and {theirs} is {kinds[1]}; expected one type. Cast one of them."
-            )
     left = Project(
         rows,
         (
@@ -88,6 +88,32 @@ def as_of(
     columns = [Named(name, Column(name)) for name in rows.schema]
     columns += [Named(name, Column(f"{name} as of")) for name in asked]
     return Project(Filter(line, wanted), tuple(columns))
+
+
+def _in_64_bits(node: Node, time: str) -> Node:
+    """The same rows with the widest of whole numbers for their time."""
+    columns = (Named(name, Column(name)) for name in node.schema)
+    wide = Named(time, Column(time).cast("int64"))
+    return Project(node, tuple(wide if one.name == time else one for one in columns))
+
+
+def _alike(
+    ours: Expression, theirs: Expression, left: pl.Schema, right: pl.Schema
+) -> tuple[Expression, Expression]:
+    """Two keys that may be equal, both in the type that holds either: they become one column."""
+    where = f"JOIN ON {ours} = {theirs}"
+    kinds = type_of(ours, left, where), type_of(theirs, right, where)
+    if kinds[0] == kinds[1]:
+        return ours, theirs
+    name = common_type(*kinds)
+    # Of a mixture of signs the signed type is common, which has no room for the largest of 64 bits
+    lossy = name == "int64" and pl.UInt64() in kinds
+    if not comparable(*kinds) or name is None or lossy:
+        raise LanguageError(
+            f"{where}: the left is {kinds[0]} and the right is {kinds[1]}; expected one type. "
+            f"{cast_to_write((ours, kinds[0]), (theirs, kinds[1]))}"
+        )
+    return Call("cast", (ours, Literal(name))), Call("cast", (theirs, Literal(name)))
 
 
 def _null(kind: pl.DataType) -> Expression:
