@@ -29,6 +29,7 @@ from anabranch.testing.chooser import Chooser, Clock, SeededChooser
 from anabranch.testing.lookups import NAME as LOOKUP
 from anabranch.testing.lookups import draw_lookup
 from anabranch.testing.queries import QueryMaker
+from anabranch.testing.widening import draw_widened
 
 SCHEMA: dict[str, pl.DataType] = {
     "time": pl.Int64(), "i": pl.Int64(), "t": pl.String(), "b": pl.Boolean(), "d": pl.Date(),
@@ -161,10 +162,10 @@ class Case:
 
 AMONG = 2
 """One in so many cases has a query for rows among others beside its own."""
-
-
 LOOKED_UP = 4
 """One in so many cases has a query that joins a stream with a table."""
+WIDENED = 5
+"""One in so many cases has a query over rows in windows, elements of lists, or rows as of a time."""
 LATE = 3
 """One in so many streams leaves late rows out of closed windows only."""
 
@@ -193,6 +194,8 @@ def draw_case(chooser: Chooser) -> Case:
     if seed % LOOKED_UP == 2:
         rows, looked_up = draw_lookup(SeededChooser(seed), inputs[0], VALUES, KEYS, clock)
         tables, queries = {LOOKUP: rows}, {**queries, "looked_up": looked_up}
+    if seed % WIDENED == 3:
+        queries |= {"widened": draw_widened(SeededChooser(seed), inputs, KEYS, clock)}
     return Case(frames, lateness, queries, clock, lanes, late, tables)
 
 

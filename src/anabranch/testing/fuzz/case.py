@@ -10,6 +10,7 @@ from anabranch.testing.fuzz.grouped import grouped
 from anabranch.testing.fuzz.joined import joined, within_rows
 from anabranch.testing.fuzz.plain import history, plain, union
 from anabranch.testing.fuzz.relation import CaseMaker, Relation, Time
+from anabranch.testing.fuzz.widened import widened
 from anabranch.testing.fuzz.world import World
 
 
@@ -37,6 +38,8 @@ class FuzzCase:
 
 AMONG = 0.15
 """How many cases ask for rows among others."""
+WIDENED = 0.15
+"""How many of the rest read rows in windows, elements of lists or rows of tables."""
 
 
 def draw_case(seed: int, world: World) -> FuzzCase:
@@ -54,6 +57,8 @@ def draw_case(seed: int, world: World) -> FuzzCase:
         maker = CaseMaker(others, streams, seed, world.stamps)
         form = others.pick((best, around))
         relation = form(maker, others.pick(streams))
+    elif others.chance(WIDENED):
+        relation = _above(CaseMaker(others, streams, seed, world.stamps))
     listed = ", ".join(f'"{column.name}"' for column in relation.columns)
     duck = f"SELECT {listed} FROM ({relation.duck})"
     views = tuple((view.name, view.text) for view in relation.views if view.beside)
@@ -78,6 +83,19 @@ def _statement(maker: CaseMaker, depth: int) -> Relation:
     if draw.chance(0.4):
         return within_rows(maker, source, draw.pick(maker.streams))
     return history(maker, source)
+
+
+def _above(maker: CaseMaker) -> Relation:
+    """Rows of a stream that are widened, or a SELECT over these."""
+    relation = widened(maker, maker.streams)
+    match maker.draw.randrange(6):
+        case 0 | 1:
+            return grouped(maker, relation)
+        case 2:
+            return plain(maker, relation)
+        case 3:
+            return joined(maker, [relation, maker.draw.pick(maker.streams)])
+    return relation
 
 
 def _source(maker: CaseMaker, depth: int) -> Relation:

@@ -20,7 +20,7 @@ from anabranch.session import Session
 from anabranch.testing.compare import assert_same_rows
 from anabranch.testing.fuzz.case import FuzzCase
 from anabranch.testing.fuzz.duck import answer, connect
-from anabranch.testing.fuzz.world import World
+from anabranch.testing.fuzz.world import TABLE, World
 
 PASSED, REFUSED, FAILED = "passed", "refused", "failed"
 PATIENCE = 60.0
@@ -68,7 +68,7 @@ def _together(
         if _is_refusal(world, cases[0], error):
             return [Judgement(cases[0].seed, REFUSED, str(error))]
         return [Judgement(cases[0].seed, FAILED, traceback.format_exc())]
-    connection = connect({stream.name: stream.rows for stream in world.inputs})
+    connection = connect(world.tables)
     return [_compared(connection, case, results[case.name]) for case in cases]
 
 
@@ -83,7 +83,7 @@ def _is_refusal(world: World, case: FuzzCase, error: Exception) -> bool:
     if not isinstance(error, RunError) or "could not be computed" in str(error):
         return False
     try:
-        answer(connect({stream.name: stream.rows for stream in world.inputs}), case.duck)
+        answer(connect(world.tables), case.duck)
     except (duckdb.OutOfRangeException, duckdb.ConversionException):
         return True
     except duckdb.Error:
@@ -178,6 +178,7 @@ def _session(world: World, folder: Path, number: int) -> Session:
     session = Session.in_process(sites, settings)
     for stream in world.inputs:
         session.stream(stream.name, **stream.options(folder))
+    session.table(TABLE, world.table)
     return session
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,13 @@ GROUP = 10
 
 HELD_BACK = 9
 """Bytes by which a file that grows ends before its last line does, until the last run."""
+
+TABLE = "known"
+"""The name of the table."""
+TABLE_COLUMNS = (
+    DrawnColumn("key", "i64"), DrawnColumn("word", "text"), DrawnColumn("rank", "i64"),
+    DrawnColumn("share", "f64"),
+)  # fmt: skip
 
 _SCHEMA_NAMES = {
     "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
@@ -113,6 +120,13 @@ class World:
     """The number of sites and the settings of each run."""
     sink: str = "memory"
     """Where results go: "memory", or the format of files in folders."""
+    table: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """What streams are joined with that does not change."""
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """What DuckDB has as tables."""
+        return {**{one.name: one.rows for one in self.inputs}, TABLE: self.table}
 
     @property
     def stamps(self) -> bool:
@@ -122,6 +136,7 @@ class World:
         """The world in words, for a report of a failure."""
         lines = [f"{sites} sites, settings {dict(settings)}" for sites, settings in self.runs]
         lines.append(f"results to {self.sink}")
+        lines.append(f"table {TABLE}: {self.table.to_dict(as_series=False)}")
         for stream in self.inputs:
             lines.append(
                 f"stream {stream.name} ({stream.format}{', one file' * stream.grows}, lateness "
@@ -155,7 +170,13 @@ def draw_world(number: int) -> World:
         replace(stream, grows=stream.format in ("csv", "json") and draw.chance(0.4))
         for stream in inputs
     )
-    return World(followed, shaped, sink)
+    return World(followed, shaped, sink, _draw_table(Draw(f"table {number}")))
+
+
+def _draw_table(draw: Draw) -> pl.DataFrame:
+    """A small table, with some keys twice and some without a value."""
+    rows = draw.randint(0, 8)
+    return pl.DataFrame([values(draw, column, rows) for column in TABLE_COLUMNS])
 
 
 def _shapes(draw: Draw) -> dict[str, Any]:
