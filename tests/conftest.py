@@ -38,6 +38,17 @@ SHARING = ("spark/", "store/", "kafka/", "unit/test_demonstration.py", "chaos/te
 """Where tests share what takes long to make."""
 
 
+LONGEST = 3600
+"""Seconds after which a test of `make test-all` is taken to hang, if it does not say so itself."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Gives long tests the time they need on a machine that has other things to do, too."""
+    for item in items:
+        if item.get_closest_marker("soak") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONGEST))
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Keeps tests that share a Spark session, a server or a long run in one of the processes of tests."""
