@@ -11,6 +11,8 @@ import pytest
 
 from anabranch import Session
 from anabranch.errors import LanguageError, PlanningError, SourceError, StateError
+from anabranch.language.node import Stream
+from anabranch.partitioning.written import read_chosen
 from anabranch.testing.sources import EpochSource
 
 
@@ -55,6 +57,16 @@ def test_rows_with_and_without_arrival_numbers_meet() -> None:
         " GROUP BY time/10 AS tb, x",
     )  # fmt: skip
     assert sum(row[2] for row in results(here, "both")) == 60
+
+
+def test_a_choice_is_read_though_a_replay_of_its_stream_is_gone() -> None:
+    """What is said of the replay must not make all of it unreadable: kept state needs the rest."""
+    rows = session(pl.DataFrame({"time": [1], "k": [1], "v": [1]})).from_stream("s").node
+    assert isinstance(rows, Stream)
+    found = read_chosen({"s": rows}, ["s.2.k", "s.k", "s.12.v = s.v"])
+    assert found is not None
+    assert found.texts == {"s.k", "s.v"}
+    assert read_chosen({"s": rows}, ["s.gone"]) is None
 
 
 # -- estimates never fail ---------------------------------------------------------------------------

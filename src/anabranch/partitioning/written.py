@@ -14,6 +14,8 @@ from anabranch.partitioning.requirement import attributes_of
 
 _OF_A_STREAM = re.compile(r" = (?=[\w-]+\.)")
 """Between the terms of an axis. Equalities within a term have no streams."""
+_OF_A_REPLAY = re.compile(r"\d+\.")
+"""What follows the name of a stream in the name of one of its replays, which may be gone."""
 
 
 def read_set(stream: Stream, terms: Sequence[str | Expression]) -> PartitioningSet:
@@ -39,16 +41,24 @@ def read_chosen(streams: Mapping[str, Stream], texts: Sequence[str]) -> Partitio
             named = [name for name in streams if written.startswith(f"{name}.")]
             if named:
                 stream = max(named, key=len)
-                try:
-                    (term,) = _terms(streams[stream], [written.removeprefix(f"{stream}.")])
-                    if Axis({stream: term}).text != written:
-                        return None
-                except AnabranchError:
+                rest = written.removeprefix(f"{stream}.")
+                term = _read_back(streams[stream], rest)
+                if term is not None:
+                    terms[stream] = term
+                elif not _OF_A_REPLAY.match(rest):
                     return None
-                terms[stream] = term
         if terms:
             axes.append(Axis(terms))
     return PartitioningSet(tuple(axes))
+
+
+def _read_back(stream: Stream, text: str) -> Expression | None:
+    """The term of which this is the text; None if there is none."""
+    try:
+        (term,) = _terms(stream, [text])
+    except AnabranchError:
+        return None
+    return term if Axis({stream.name: term}).text == f"{stream.name}.{text}" else None
 
 
 def _read_together(
