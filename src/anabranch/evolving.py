@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from anabranch.engine.carrying import unfit
+from anabranch.engine.carrying import readers_of, unfit
 from anabranch.engine.evolution import (
     REFUSE,
     Evolution,
@@ -53,7 +53,7 @@ def prepare(
     if stored is None:
         plan, choice = planning.plan(None, sinks)
         records = {name: _record(node, 0, {}) for name, node in planning.nodes.items()}
-        return Prepared(planning, plan, choice, _with_components(records, plan), None)
+        return Prepared(planning, plan, choice, _in_plan(records, plan), None)
     evolution = compare(stored, planning.nodes, sinks)
     before = planning.continuing(stored)
     if not evolution or changed == REFUSE:
@@ -87,7 +87,7 @@ def _evolved(
         refuse_changed_streams(stored, plan.identity, what)
         misfits = unfit(plan, stored, evolution)
         if not misfits:
-            records = _with_components(records, plan)
+            records = _in_plan(records, plan)
             done = replace(evolution, queries=records)
             return Prepared(derived, plan, choice, records, done)
         # What was changed can still begin anew, and then shares nothing with what goes on
@@ -152,9 +152,15 @@ def _record(node: Node, since: int, streams: Mapping[str, str]) -> QueryRecord:
     )  # fmt: skip
 
 
-def _with_components(records: Mapping[str, QueryRecord], plan: Plan) -> dict[str, QueryRecord]:
+def _in_plan(records: Mapping[str, QueryRecord], plan: Plan) -> dict[str, QueryRecord]:
+    """The records, with whose watermark each query goes by and what of the plan works for it."""
+    readers = readers_of(plan)
     found = {}
     for name, record in records.items():
         first = min(record.streams.values())
-        found[name] = structs.replace(record, component=plan.streams[first].component)
+        found[name] = structs.replace(
+            record,
+            component=plan.streams[first].component,
+            subqueries=tuple(sorted(one for one, queries in readers.items() if name in queries)),
+        )
     return found

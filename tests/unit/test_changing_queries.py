@@ -324,6 +324,39 @@ def test_partitions_stay_where_they_were_moved_to(queries: Set) -> None:
     assert after.streams == before.streams
 
 
+@pytest.mark.parametrize("changed", ["HAVING SUM(v) > 300", ""])
+def test_what_waits_for_a_query_goes_with_it(queries: Set, changed: str) -> None:
+    """Whether another one changes that nothing waits for or not."""
+    run: list[Run] = []
+    started = threading.Event()
+
+    def stop(step: str, epoch: int) -> None:
+        started.wait(60)
+        if step == "begin" and epoch == 1:
+            for partition in run[0].partition_map("pairs@1").starts:
+                run[0].pause("pairs@1", partition)
+        if step == "after-publish" and epoch == 3:
+            run[0].stop()
+
+    asked = {"pairs": JOIN, "sums": BY_KM}
+    session = queries.session(asked, 5)
+    run.append(
+        session.start(
+            sinks=dict.fromkeys(asked, "memory"), checkpoint=queries.checkpoint, on_step=stop
+        )
+    )
+    started.set()
+    assert run[0].await_termination(60)
+    before = read_latest(place(str(queries.checkpoint)))
+    assert before is not None
+    assert "pairs@1" in {ref.subquery for ref in before.held}
+    told = queries.change({"sums": f"{BY_KM} {changed.replace('SUM(v)', 'COUNT(*)')}"}, 5)
+    assert (told["gone"], told["adjusted"]) == (["pairs"], ["sums"] if changed else [])
+    after = read_latest(place(str(queries.checkpoint)))
+    assert after is not None
+    assert not after.held
+
+
 def test_the_command_line_says_what_it_did(tmp_path: Path) -> None:
     FRAMES[0].write_parquet(tmp_path / "a.parquet")
 

@@ -36,7 +36,7 @@ def unfit(
     """
     before = {record.signature: record for record in stored.subqueries.values()}
     found: dict[str, tuple[frozenset[str], str]] = {}
-    for name, queries in _readers(plan).items():
+    for name, queries in readers_of(plan).items():
         subquery = plan.subqueries[name]
         kept = queries & evolution.kept.keys()
         if subquery.stateful and kept:
@@ -46,7 +46,7 @@ def unfit(
     return found
 
 
-def _readers(plan: Plan) -> dict[str, set[str]]:
+def readers_of(plan: Plan) -> dict[str, set[str]]:
     """The queries that each subquery works for."""
     found: dict[str, set[str]] = {name: set() for name in plan.subqueries}
     for output in plan.outputs:
@@ -220,13 +220,18 @@ def _held(
 ) -> list[HeldRef]:
     """The rows that wait for what goes on."""
     now = {old: new for new, old in names.items()}
-    lost = [ref for ref in stored.held if ref.subquery not in now]
-    if lost and evolution.adjusted:
-        raise StateError(
-            f"Rows wait before '{lost[0].subquery}', which is part of a query that was changed "
-            f"({', '.join(evolution.adjusted)}). Start once more with the query set as it was, let the run "
-            "come to its end, and change it then."
-        )
+    for name in evolution.adjusted:
+        lost = [
+            ref.subquery
+            for ref in stored.held
+            if ref.subquery not in now and ref.subquery in stored.queries[name].subqueries
+        ]
+        if lost:
+            raise StateError(
+                f"Rows wait before '{lost[0]}', which is part of query '{name}' as it was before it was "
+                "changed. Start once more with the query set as it was, let the run come to its end, and "
+                "change it then."
+            )
     return [
         replace(
             ref, subquery=now[ref.subquery], exchange=plan.subqueries[now[ref.subquery]].exchange

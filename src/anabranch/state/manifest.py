@@ -20,7 +20,7 @@ from anabranch.routing.shaped import Shaped, Track
 from anabranch.state.difference import differences
 from anabranch.state.shelf import Shelf
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 VERSIONS = {
     1: "without checksums and run tokens",
     2: "with checksums, run tokens and the rows of joins by time",
@@ -35,6 +35,7 @@ VERSIONS = {
     11: "with hot keys of every kind of join in cells, and grids that change",
     12: "with tables that streams are joined with, the time of the epoch, and parallel tracks of joins",
     13: "with what offsets hold as part of the version, and files that grow",
+    14: "with what of the plan works for each query",
 }
 """What tells the versions apart. Whoever changes what a manifest holds adds one."""
 ASKED_WITH = {
@@ -157,6 +158,8 @@ class QueryRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """The streams that it is written over, and what it reads of each: the stream itself, or a replay."""
     component: str = ""
     """Whose watermark it goes by."""
+    subqueries: tuple[str, ...] = ()
+    """What of the plan works for it, for others too."""
 
 
 class ResultPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
