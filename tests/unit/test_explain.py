@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from anabranch import Query, Session, col, count
+from anabranch.amount import in_bytes
 from anabranch.cli import app
 from anabranch.errors import StateError
 from anabranch.explain.json import describe_plan
@@ -557,6 +558,31 @@ def test_a_run_explains_itself_while_it_lasts_and_after() -> None:
     assert re.search(r"busy \d\.\d{3} s an epoch \(\d+% of all\), skew 1\.\d\d over 2 sites", text)
     assert "later" not in text
     assert ET.fromstring(run.explain_svg()).tag == f"{SVG}svg"
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_state_that_is_put_aside_is_told() -> None:
+    seen: list[tuple[dict[str, Any], str, str]] = []
+    holder: list[Any] = []
+
+    def steer(step: str, epoch: int) -> None:
+        if step == "begin" and epoch == 1:
+            holder[0].spill("pairs@1", holder[0].partition_map("pairs@1").starts[3])
+        elif step == "begin" and epoch == 3:
+            (part,) = describe_plan(holder[0].explanation())["subqueries"]
+            seen.append((part["measured"], holder[0].explain(), holder[0].explain_svg()))
+
+    session = Session.in_process(sites=2, settings={"allow_unbounded_state": True})
+    session.stream("tcp", EpochSource(epochs(4)), ordered="time", lateness=5)
+    session.query("pairs", "SELECT a.time AS t FROM tcp a JOIN tcp b ON a.srcIP = b.srcIP")
+    holder.append(session.start(sinks={"pairs": "memory"}, trigger=0.2, on_step=steer))
+    assert holder[0].await_termination(60)
+    ((told, text, drawing),) = seen
+    assert told["asidePartitions"] == 1
+    assert 0 < told["asideBytes"] < told["stateBytes"]
+    words = f"{in_bytes(told['asideBytes'])} of it put aside"
+    assert f"{in_bytes(told['stateBytes'])}, {words} (1 of " in " ".join(text.split())
+    assert words in drawing
     assert max(map(len, text.splitlines())) <= 110
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import zlib
 from pathlib import Path
@@ -12,12 +13,15 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from anabranch.errors import StateError
-from anabranch.state import checksum
+from anabranch.state import checksum, mapping
+from anabranch.state.mapping import advise
 from anabranch.state.place import Place
 from anabranch.state.segment import (
     DUE,
     LOCATOR,
+    NEVER,
     Part,
+    Ranges,
     SegmentRef,
     open_segment,
     probe_slots,
@@ -136,6 +140,78 @@ def test_a_small_segment_stays_open_until_its_file_changes(tmp_path: Path) -> No
     path.write_bytes(contents)
     with pytest.raises(StateError, match="checksum"):
         open_segment(place, ref)
+
+
+def large_segment(
+    folder: Path, rows: int = 40_000, slots: int = 400
+) -> tuple[pl.DataFrame, SegmentRef]:
+    """Rows that came in another order than they are written in."""
+    came = pl.DataFrame(
+        {
+            LOCATOR: (np.arange(rows, dtype=np.uint64) % slots) << np.uint64(48),
+            DUE: np.full(rows, NEVER),
+            "text": [f"{number:0200}" for number in range(rows)],
+        }
+    )
+    sorted_rows = sort_by_locator(came)
+    parts = [Part(0, sorted_rows, [(0, slots)])]
+    (ref,) = write_segments(Place(folder), "s.arrow", "t", parts, (1, 1), False)
+    return sorted_rows, ref
+
+
+@pytest.mark.parametrize(
+    ("wanted", "least", "most"),
+    [(None, 0, 0.02), ([(10, 14)], 0.01, 0.04), ([(0, 100), (300, 400)], 0.48, 0.55)],
+    ids=["to look something up", "few slots", "half of them"],
+)
+def test_of_a_large_segment_what_is_wanted_is_read_and_nothing_around_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    wanted: Ranges | None,
+    least: float,
+    most: float,
+) -> None:
+    """Where memory is short, all else that is read drives out what is needed."""
+    asked: list[int] = []
+    advices: list[int] = []
+
+    def watched(address: int, length: int, advice: int) -> None:
+        advices.append(advice)
+        if advice == mmap.MADV_WILLNEED:
+            asked.append(length)
+        advise(address, length, advice)
+
+    place, (rows, ref) = Place(tmp_path), large_segment(tmp_path)
+    monkeypatch.setattr(mapping, "advise", watched)
+    segment = open_segment(place, ref, wanted)
+    assert advices[0] == mmap.MADV_RANDOM, "the system reads around what is touched"
+    size = (tmp_path / ref.file).stat().st_size
+    # Locators tell where rows are
+    assert least < (sum(asked) - 8 * rows.height) / size < most
+    if wanted:
+        slots = pl.col(LOCATOR) // (1 << 48)
+        inside = pl.any_horizontal(slots.is_between(*one, closed="left") for one in wanted)
+        assert_frame_equal(pl.concat(read_slots(segment, wanted)), rows.filter(inside))
+
+
+def test_large_segments_that_are_looked_into_keep_no_file_open(tmp_path: Path) -> None:
+    """There may be more of them than a process may have files."""
+    rows, ref = large_segment(tmp_path)
+    before = len(os.listdir("/proc/self/fd"))
+    held = [open_segment(Place(tmp_path), ref, LIVE) for _ in range(20)]
+    assert len(os.listdir("/proc/self/fd")) == before
+    mapped = Path("/proc/self/maps").read_text().count(ref.file)
+    assert mapped
+    assert all(one.equals(rows) for one in held)
+    del held
+    assert ref.file not in Path("/proc/self/maps").read_text(), "it still takes its space"
+
+
+def test_in_a_large_segment_the_texts_of_a_slot_lie_together(tmp_path: Path) -> None:
+    rows, ref = large_segment(tmp_path)
+    contents = (tmp_path / ref.file).read_bytes()
+    for some in rows.partition_by(LOCATOR)[::40]:
+        assert "".join(some["text"]).encode() in contents
 
 
 def test_a_large_segment_is_mapped_only_while_it_is_needed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 from anabranch import Session
+from anabranch.engine import remembering
 from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError, RunError, StateError
 from anabranch.state import group, packing
@@ -80,9 +82,9 @@ class Stage:
         refs = [ref for one in self.manifest().subqueries.values() for ref in one.shelf]
         return sorted({self.checkpoint / ref.file for ref in refs if ref.packed})
 
-    def check(self) -> None:
+    def check(self, epochs: int = EPOCHS) -> None:
         """All is delivered, once."""
-        tables = {name: pl.concat(some) for name, some in self.inputs.items()}
+        tables = {name: pl.concat(some[:epochs]) for name, some in self.inputs.items()}
         assert plain(read_results(self.out)) == oracle(self.query, **tables)
         assert not self.manifest().spilled
 
@@ -94,6 +96,7 @@ def test_what_is_owed_is_kept_and_given_by_the_next_run(tmp_path: Path) -> None:
     given = read_results(stage.out).height
     stage.run(5, at_end="close")
     assert read_results(stage.out).height > given, "the same input, but what was owed"
+    stage.check(epochs=5)
 
 
 @pytest.mark.parametrize("sites", [1, 3, 5])
@@ -127,6 +130,34 @@ def test_memory_that_is_lowered_and_raised_while_it_runs(tmp_path: Path) -> None
     stage.check()
 
 
+def test_a_site_that_may_keep_less_than_a_slot_tells_what_that_needs(tmp_path: Path) -> None:
+    stage = Stage(tmp_path / "little", keys=1, rows=10)
+    run = stage.run(at_end="close")
+    told = [text for one in run.recent_progress for text in one["customMetrics"]["warnings"]]
+    (memory,) = (text for text in told if text.startswith("Memory"))
+    assert "of q@1 alone has" in memory
+    assert "may keep 700 B" in memory
+    (needed,) = re.findall(r"would have to be ([\d,]+) or more", memory)
+    assert 700 < int(needed.replace(",", "")) < 3_000
+    stage.check()
+
+
+@pytest.mark.parametrize("limit", [1_000_000, None])
+def test_nothing_is_told_where_every_slot_fits(tmp_path: Path, limit: int | None) -> None:
+    def steer(step: str, epoch: int) -> None:
+        if step == "begin" and epoch in (2, 4):
+            for start in runs[0].partition_map("q@1").starts:
+                runs[0].spill("q@1", start)
+
+    stage, runs = Stage(tmp_path, keys=1, rows=10), list[Run]()
+    runs.append(stage.start(settings={"site_memory_bytes": limit}, on_step=steer, at_end="close"))
+    assert runs[0].await_termination(60)
+    assert any(line["kind"] == "spill" for line in runs[0].history())
+    warned = [one["customMetrics"]["warnings"] for one in runs[0].recent_progress]
+    assert not any("Memory" in text for some in warned for text in some)
+    stage.check()
+
+
 THREE = "SELECT a.t AS t, a.k AS k, a.x AS x, y, c.x AS z FROM a JOIN b ON a.k = b.k JOIN a AS c ON a.k = c.k"
 
 
@@ -137,11 +168,13 @@ def test_all_rows_have_one_key(
 ) -> None:
     """A slot cannot be divided: its blocks of rows are, where they go, meet and come back."""
     read: dict[str, int] = Counter()
+    sizes: list[float] = []
     blocks, parts = SiteState.blocks, packing._parts
 
     def counted(piece: SiteState, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
         for born, block in blocks(piece, table):
             read["met"] += 1
+            sizes.append(block.estimated_size() / piece.piece_bytes)
             yield born, block
 
     def written(piece: SiteState, *rest: Any) -> list[Part]:
@@ -167,6 +200,7 @@ def test_all_rows_have_one_key(
     assert run.await_termination(60)
     stage.check()
     assert read["met"] > 100
+    assert max(sizes) <= 2, "more than a piece at once"
     assert read["went"] > 1
     assert aside or read["came back"] > 1
 
@@ -193,19 +227,40 @@ def test_a_file_of_what_is_put_aside_is_damaged(tmp_path: Path, damage: str) -> 
     stage.check()
 
 
-def test_the_disk_is_full_while_state_is_put_aside(tmp_path: Path, small_disk: Path) -> None:
+@pytest.mark.parametrize("direction", ["aside", "back"])
+def test_the_disk_is_full_while_state_goes_or_comes_back(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch, direction: str
+) -> None:
     stage = Stage(tmp_path, rows=400)
     stage.checkpoint = small_disk / "checkpoint"
     ballast = small_disk / "ballast"
+    name = {"aside": "put_away", "back": "bring_back"}[direction]
+    writes = getattr(packing, name)
+    failed: list[int] = []
 
-    def fill(step: str, epoch: int) -> None:
-        if step == "before-tasks" and epoch == 3:
+    def filled(state: SiteState, *rest: Any) -> packing.Written:
+        if state.epoch >= 3 and not failed:
+            failed.append(state.epoch)
             left = os.statvfs(small_disk)
             ballast.write_bytes(bytes(left.f_bavail * left.f_frsize))
+        found: packing.Written = writes(state, *rest)
+        return found
 
-    with pytest.raises(AnabranchError, match="No space left on device"):
-        stage.run(on_step=fill)
-    assert stage.manifest().epoch == 2
+    def steer(step: str, epoch: int) -> None:
+        if step == "begin" and epoch in (1, 3):
+            for start in runs[0].partition_map("q@1").starts:
+                runs[0].spill("q@1", start)
+        elif step == "begin" and epoch == 5:
+            runs[0].clean_up()
+
+    monkeypatch.setattr(remembering, name, filled)
+    runs: list[Run] = []
+    runs.append(stage.start(settings={"site_memory_bytes": None}, on_step=steer))
+    told = rf"Cannot write the state segment '.*-{direction}.*No space left on device.*start again"
+    with pytest.raises(AnabranchError, match=told):
+        runs[0].await_termination(60)
+    assert stage.manifest().epoch == failed[0] - 1
+    assert stage.manifest().spilled
     ballast.unlink()
     stage.run(at_end="close")
     stage.check()

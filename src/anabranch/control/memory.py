@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
+from anabranch.amount import in_bytes
 from anabranch.control.observed import Observed
 from anabranch.control.spilling import Spilling
 from anabranch.control.transitions import Subject
@@ -15,6 +16,7 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import AUTO, Settings
 from anabranch.state.manifest import Manifest
+from anabranch.state.shelf import bytes_of
 
 
 class Memory:
@@ -25,6 +27,8 @@ class Memory:
         self._told = settings.site_memory_bytes
         self._assumed = math.inf
         self._on_disk: Mapping[str, Collection[int]] = {}
+        self._too_small: set[str] = set()
+        """The exchanges of which it has been told that a slot does not fit."""
         self.resize(sites)
 
     def assume(self, total: float) -> None:
@@ -71,6 +75,28 @@ class Memory:
     def awaited(self) -> Collection[str]:
         """The exchanges for whose state, while it is put aside, rows or the time above them wait."""
         return self._spilling.awaited
+
+    def too_small(self, manifest: Manifest, maps: Mapping[str, PartitionMap]) -> Iterator[str]:
+        """Tells, once for an exchange with state aside, of a slot that has more than its site may keep."""
+        for exchange in sorted(manifest.spilled.keys() - self._too_small):
+            known = maps[exchange]
+            shelves = [
+                manifest.subqueries[member.name].shelf
+                for member in self._plan.exchanges[exchange].members
+                if member.name in manifest.subqueries
+            ]
+            size = bytes_of(shelves, np.arange(known.slots), known.slots)
+            limit = self.limit[known.site_of(np.arange(known.slots))]
+            beyond = np.where(size > limit, size, 0.0)
+            slot = int(np.argmax(beyond))
+            if beyond[slot]:
+                self._too_small.add(exchange)
+                yield (
+                    f"Memory: slot {slot} of {exchange} alone has {in_bytes(size[slot])}, and site "
+                    f"{known.site_at(slot)} may keep {in_bytes(limit[slot])}. It goes aside again and again, "
+                    "and comes together in blocks where it can. To hold it, site_memory_bytes would have "
+                    f"to be {math.ceil(size[slot]):,} or more."
+                )
 
     def never_aside(self, manifest: Manifest, under_way: Collection[Subject]) -> set[Subject | str]:
         """The partitions, and exchanges as a whole, of which nothing can be put aside now."""

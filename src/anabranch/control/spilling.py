@@ -215,10 +215,5 @@ class PartitionsAside(Collection[tuple[str, int]]):
 
 def apart(slots: Mapping[str, Slots], maps: Mapping[str, PartitionMap]) -> PartitionsAside:
     """The partitions with slots that are put aside."""
-    found: dict[str, np.ndarray] = {}
-    for exchange, some in slots.items():
-        aside = np.zeros(maps[exchange].slots, dtype=bool)
-        aside[slots_in(some)] = True
-        starts = np.asarray(maps[exchange].starts)
-        found[exchange] = starts[np.logical_or.reduceat(aside, starts)]
+    found = {name: maps[name].with_some_of(slots_in(some)) for name, some in slots.items()}
     return PartitionsAside(found)

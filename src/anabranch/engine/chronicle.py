@@ -109,6 +109,8 @@ class Chronicle:
             previous, laps, checkpoint.sinks, self._governor.describe(manifest, untold), placement,
         )  # fmt: skip
         told["customMetrics"]["warnings"] += checkpoint.warnings
+        memory = self._governor.memory
+        told["customMetrics"]["warnings"] += memory.too_small(manifest, self._governor.maps)
         checkpoint.warnings = []
         if self._options.evolution is not None and not self.progress:
             told["customMetrics"]["evolution"] = self._options.evolution.described()

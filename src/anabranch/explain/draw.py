@@ -165,6 +165,8 @@ def _subquery_lines(part: SubqueryPart) -> list[str]:
         work = part.work
         lines.append(f"busy {work.seconds:.3f} s ({work.share:.0%}), skew {work.skew:.2f}")
         lines.append(f"state {in_rows(work.state_rows)} / {in_bytes(work.state_bytes)}")
+        if work.aside_partitions:
+            lines.append(f"{in_bytes(work.aside_bytes)} of it put aside")
     return [part.name, *lines]
 
 

@@ -116,6 +116,8 @@ def _work(work: Work) -> dict[str, Any]:
         "skew": round(work.skew, 3),
         "stateRows": work.state_rows,
         "stateBytes": work.state_bytes,
+        "asideBytes": work.aside_bytes,
+        "asidePartitions": work.aside_partitions,
         "combining": work.combining,
         "shapes": {shape or "m-way": count for shape, count in work.shapes.items()},
         "tracks": [

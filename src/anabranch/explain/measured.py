@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from anabranch.partitioning.flow import COUNTED, Flow
-from anabranch.routing.partition_map import PartitionMap
+from anabranch.routing.reach import slots_of
 from anabranch.routing.shaped import OnTrack, shapes_in_use, tracks_in_use
 from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.segment import slots_in
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,10 @@ class Work:
     sites: int
     state_rows: int
     state_bytes: int
+    aside_bytes: int
+    """Of those what is put aside."""
+    aside_partitions: int
+    """The partitions of which something is put aside."""
     combining: bool
     """Whether senders sub-aggregate for it now."""
     shapes: dict[str, int]
@@ -73,15 +78,16 @@ def measured_by(manifest: Manifest) -> Measured | None:
         stream_rows={name: stream.rows for name, stream in manifest.streams.items()},
         late_rows={name: stream.late for name, stream in manifest.streams.items()},
         work={
-            name: _work(record, manifest.exchanges[record.exchange].map(), epochs, seconds)
-            for name, record in manifest.subqueries.items()
+            name: _work(record, manifest, seconds) for name, record in manifest.subqueries.items()
         },
         results={name: rows / epochs for name, rows in manifest.result_rows.items()},
         result_rows=dict(manifest.result_rows),
     )
 
 
-def _work(record: SubqueryRecord, known: PartitionMap, epochs: int, seconds: float) -> Work:
+def _work(record: SubqueryRecord, manifest: Manifest, seconds: float) -> Work:
+    epochs, known = manifest.epoch + 1, manifest.exchanges[record.exchange].map()
+    spilled = manifest.spilled.get(record.exchange, ())
     return Work(
         received=Flow(record.rows_received / epochs, record.bytes_received / epochs, COUNTED),
         local=Flow((record.rows_in - record.rows_received) / epochs, 0, COUNTED),
@@ -95,6 +101,8 @@ def _work(record: SubqueryRecord, known: PartitionMap, epochs: int, seconds: flo
         sites=len({*known.sites}),
         state_rows=record.shelf.rows,
         state_bytes=record.shelf.bytes,
+        aside_bytes=record.shelf.packed_bytes if spilled else 0,
+        aside_partitions=len(known.with_some_of(slots_in(slots_of(spilled)))),
         combining=record.combine,
         shapes=shapes_in_use(record.shapes, known.starts, known.slots) if record.shapes else {},
         tracks=tracks_in_use(record.tracks, known.starts),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from anabranch.amount import in_bytes, in_rows, several
 from anabranch.explain.explanation import Edge, Explanation, OutputPart, StreamPart, SubqueryPart
 from anabranch.explain.join_words import length, shape_words, track_words
+from anabranch.explain.measured import Work
 from anabranch.explain.words import merger_words, operator_words, steps_words
 from anabranch.language.kinds import type_words
 from anabranch.partitioning.choice import WIDTH, ComponentChoice
@@ -167,8 +168,18 @@ def _subquery(told: Explanation, part: SubqueryPart, verbose: bool) -> Iterator[
     yield from _wrapped(f"takes in {taken} an epoch, yields {made}", "    ")
     yield from _wrapped(
         f"busy {work.seconds:.3f} s an epoch ({work.share:.0%} of all), skew {work.skew:.2f} over "
-        f"{several(work.sites, 'site')}; state {in_rows(work.state_rows)} / {in_bytes(work.state_bytes)}",
+        f"{several(work.sites, 'site')}; state {in_rows(work.state_rows)} / {in_bytes(work.state_bytes)}"
+        f"{_aside(work)}",
         "    ",
+    )
+
+
+def _aside(work: Work) -> str:
+    if not work.aside_partitions:
+        return ""
+    return (
+        f", {in_bytes(work.aside_bytes)} of it put aside ({work.aside_partitions:,} of "
+        f"{several(work.partitions, 'partition')})"
     )
 
 

@@ -167,15 +167,16 @@ def _frames(
         yield frame.inlet, Frame(rows, frozenset(frame.narrowed)), frame.size
 
 
-def to_table(rows: pl.DataFrame) -> pa.Table:
+def to_table(rows: pl.DataFrame, in_order: bool = False) -> pa.Table:
     """The rows as an Arrow table that has no more than them.
 
     Texts are views into buffers, which rows that were cut out or gathered share with all the others: written
-    as they are, each part would carry the texts of the whole.
+    as they are, each part would carry the texts of the whole. Nor do they lie there in the order of the rows,
+    unless that is asked for.
     """
     table = rows.to_arrow(compat_level=NEWEST)
     texts = [name for name, kind in rows.schema.items() if _has_views(kind)]
-    if not texts or table.nbytes <= _SPARE * rows.estimated_size():
+    if not texts or (not in_order and table.nbytes <= _SPARE * rows.estimated_size()):
         return table
     # Gathered first: a slice of lists still has what all of them had
     apart = rows.select(texts)[pl.arange(rows.height, eager=True)]

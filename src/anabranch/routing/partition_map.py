@@ -104,6 +104,18 @@ class PartitionMap:
     def site_of(self, slots: np.ndarray) -> np.ndarray:
         return np.take(self._by_slot, slots)
 
+    def with_some_of(self, slots: np.ndarray) -> np.ndarray:
+        """The first slots of the partitions that have some of these slots, in order.
+
+        >>> PartitionMap((0, 1), starts=(0, 4), slots=6).with_some_of(np.array([4, 5])).tolist()
+        [4]
+        """
+        chosen = np.zeros(self.slots, dtype=bool)
+        chosen[slots] = True
+        starts = np.asarray(self.starts)
+        found: np.ndarray = starts[np.logical_or.reduceat(chosen, starts)]
+        return found
+
     def partition_at(self, slot: int) -> int:
         """The number of the partition that a slot belongs to."""
         return bisect_right(self.starts, slot) - 1

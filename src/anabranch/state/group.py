@@ -76,8 +76,8 @@ class SiteState:
     expired: list[Masked] = field(default_factory=list)
     groups: int = 0
     """Groups that had rows in this epoch, as the operator counted them."""
-    opened: dict[Key, pl.DataFrame] = field(default_factory=dict)
-    """Segments that were looked into."""
+    opened: dict[tuple[str, int, bool], pl.DataFrame] = field(default_factory=dict)
+    """Segments that were looked into: where something was looked up, and where slots were read."""
     unpacks: bool = False
     """Whether those that are packed are kept, too, once they are unpacked: it is little that is looked at."""
     oversized: bool = False
@@ -111,18 +111,19 @@ class SiteState:
         pairs = ((ref, self.wanted(ref)) for ref in self.refs if ref.table == table)
         return [(ref, wanted) for ref, wanted in pairs if wanted]
 
-    def _open(self, ref: SegmentRef) -> pl.DataFrame:
-        key = ref.file, ref.batch
+    def _open(self, ref: SegmentRef, wanted: Ranges | None = None) -> pl.DataFrame:
+        """A segment to look something up in, or to read the slots that are wanted."""
+        key = ref.file, ref.batch, wanted is not None and not ref.packed
         found = self.opened.get(key)
         if found is None:
-            found = open_segment(self.place, ref)
+            found = open_segment(self.place, ref, wanted)
             if self.unpacks or not ref.packed:
                 self.opened[key] = found
         return found
 
     def read(self, ref: SegmentRef, wanted: Ranges) -> list[pl.DataFrame]:
         """The rows of these slots of a segment, in a frame or several."""
-        return read_slots(self._open(ref), wanted)
+        return read_slots(self._open(ref, wanted), wanted)
 
     def due(self, table: str, after: int | None, upto: int) -> list[pl.DataFrame]:
         """The rows whose due time lies in (after, upto]."""

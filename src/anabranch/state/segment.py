@@ -23,6 +23,7 @@ from anabranch.routing.locator import row_ranges
 from anabranch.routing.ranges import expand
 from anabranch.routing.sorting import changes, sort_locators
 from anabranch.state.checksum import Damaged, FileVersion, Summing, check_file, note_written
+from anabranch.state.mapping import fetch, map_quietly
 from anabranch.state.place import Place
 from anabranch.state.stretch import Stretches, order_within, runs
 
@@ -34,9 +35,10 @@ STEPS = 64
 """In how many steps a segment tells at most where its rows are."""
 SLICES = 8
 """Slices of a segment that are read one by one: more of them are copied into one frame, which costs less."""
-SMALL, KEPT_OPEN = 512 * 1024, 512
-"""Bytes of a segment that stays mapped when an epoch has ended, and how many do, in each process: to open one
-takes longer than to look something up in it. Their files may be gone by then, so they are not to be large."""
+SMALL, MOST_KEPT, KEPT_OPEN = 512 * 1024, 4 * 1024 * 1024, 512
+"""Bytes of a segment that stays mapped when an epoch has ended, those of its file, and how many do, in each
+process: to open one takes longer than to look something up in it. Their files may be gone by then, so they
+are not to be large."""
 Ranges = list[tuple[int, int]]
 
 
@@ -77,7 +79,7 @@ def write_segments(
 ) -> list[SegmentRef]:  # fmt: skip
     """Writes the segments of one file; the references are not durable yet."""
     try:
-        tables = [to_table(part.rows).combine_chunks() for part in parts]
+        tables = [_to_table(part.rows).combine_chunks() for part in parts]
         total = write_arrow(place, file, tables[0].schema, tables, fsync, packed)
     except OSError as error:
         raise StateError(
@@ -93,6 +95,11 @@ def write_segments(
         )
         for number, (part, arrow) in enumerate(zip(parts, tables, strict=True))
     ]  # fmt: skip
+
+
+def _to_table(rows: pl.DataFrame) -> pa.Table:
+    # Who reads a slot of what is large reads the texts of that slot alone, if they lie together
+    return to_table(rows, in_order=rows.estimated_size() > SMALL)
 
 
 def _steps(locators: np.ndarray, live: Ranges) -> tuple[int, ...]:
@@ -155,12 +162,15 @@ def _mapped(path: str) -> pa.RecordBatchFileReader:
     return pa.ipc.open_file(pa.memory_map(path))
 
 
-def open_segment(place: Place, ref: SegmentRef) -> pl.DataFrame:
-    """All rows of a segment: mapped, or unpacked if it is packed."""
+def open_segment(place: Place, ref: SegmentRef, wanted: Ranges | None = None) -> pl.DataFrame:
+    """All rows of a segment: mapped, or unpacked if it is packed; `wanted` are slots that are read now."""
     try:
         version = _checked(place, ref.file, ref.checksum)
-        opens = _frame if ref.packed or ref.bytes > SMALL else _kept_frame
-        return opens(version, ref.batch)
+        if ref.packed:
+            return _frame(version, ref.batch)
+        if ref.bytes > SMALL or version.size > MOST_KEPT:
+            return _large_frame(version, ref.batch, wanted or [])
+        return _kept_frame(version, ref.batch)
     except (OSError, pa.ArrowException, Damaged) as error:
         raise StateError(
             f"The state segment '{place}/{ref.file}' named by the checkpoint cannot be read: {error}. "
@@ -170,6 +180,20 @@ def open_segment(place: Place, ref: SegmentRef) -> pl.DataFrame:
 
 def _frame(version: FileVersion, batch: int) -> pl.DataFrame:
     frame = pl.from_arrow(_mapped(version.path).get_batch(batch))
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def _large_frame(version: FileVersion, batch: int, wanted: Ranges) -> pl.DataFrame:
+    """A batch of which no more is read than what is wanted, and what is touched later."""
+    rows = pa.ipc.open_file(map_quietly(version.path)).get_batch(batch)
+    locators = rows.column(LOCATOR)
+    fetch(locators, 0, len(rows))
+    cut = row_ranges(locators.to_numpy(), wanted)
+    for first, end in cut if len(cut) <= SLICES else [(cut[0][0], cut[-1][1])]:
+        for column in rows.columns:
+            fetch(column, first, end)
+    frame = pl.from_arrow(rows)
     assert isinstance(frame, pl.DataFrame)
     return frame
 
