@@ -81,7 +81,10 @@ def suggest(word: object, known: Iterable[object]) -> str:
     """A sentence that names what exists: ` Did you mean 'time'? Existing: …`; of many names the nearest."""
     names = sorted(map(str, known))
     # Near words have about the same length; comparing a very long one takes time for nothing
-    near = difflib.get_close_matches(shorten(str(word), 100), names, n=5, cutoff=0.6)
+    folded = {name.casefold() for name in names}
+    asked = shorten(str(word), 100).casefold()
+    alike = difflib.get_close_matches(asked, folded, n=5, cutoff=0.6)
+    near = [name for fold in alike for name in names if name.casefold() == fold][:5]
     hint = f" Did you mean '{near[0]}'?" if near else ""
     if len(names) <= FEW:
         return f"{hint} Existing: {', '.join(names) if names else '(none)'}."

@@ -320,10 +320,14 @@ def test_another_delimiter_is_seen_in_the_names_of_columns(tmp_path: Path, rows:
     assert str(told.value).endswith("parted by ';': give the stream delimiter=';'.")
 
 
-def test_a_file_that_cannot_be_opened_as_text_is_told_as_before(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"t;price\n\xff\n")
-    with pytest.raises(SourceError, match="Give the stream a schema, or mend the file"):
-        rows_of(tmp_path, "t", encoding="ascii")
+@pytest.mark.parametrize(("form", "codec"), [({}, "utf-8"), ({"encoding": "ascii"}, "ascii")])
+def test_a_text_in_another_encoding_is_told_with_the_option(
+    tmp_path: Path, form: dict[str, Any], codec: str
+) -> None:
+    (tmp_path / "a.csv").write_bytes("t,größe\n1,2\n".encode("latin-1"))
+    with pytest.raises(SourceError, match=f"no text in {codec}: .* encoding='latin-1', or mend"):
+        rows_of(tmp_path, "t", **form)
+    assert rows_of(tmp_path, "t", encoding="latin-1") == [{"t": 1, "größe": 2}]
 
 
 def test_texts_that_were_meant_as_numbers_or_times_are_told_with_the_option(tmp_path: Path) -> None:

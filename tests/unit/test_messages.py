@@ -59,6 +59,13 @@ def test_of_many_names_without_a_near_one_some_are_told() -> None:
     assert told.endswith("and 28 more.")
 
 
+def test_a_name_in_another_case_is_told() -> None:
+    assert suggest("TS", ["price", "ts"]).startswith(" Did you mean 'ts'?")
+    assert suggest("CHANEL", ["Channel", "price"]).startswith(" Did you mean 'Channel'?")
+    assert suggest("A", ["a", "b"]) == " Did you mean 'a'? Existing: a, b."
+    assert "Did you mean 'time'?" in fault("SELECT TIME FROM tcp")
+
+
 def test_a_name_too_long_for_a_folder_is_refused_where_it_is_given() -> None:
     with pytest.raises(LanguageError, match="it has 300 letters"):
         session().query("q" * 300, "SELECT time FROM tcp")

@@ -18,6 +18,7 @@ from anabranch.language.sql.expression import read_expression
 from anabranch.language.window import duration
 from anabranch.sinks.files import FileSink
 from anabranch.sources.generate import Generator
+from anabranch.sources.make import read_schema
 from anabranch.spec import Spec, read_spec
 from anabranch.spec.sql_stream import SQL_TYPES
 
@@ -202,7 +203,7 @@ def test_partitioning_expressions_reach_the_session(
         ("tcp ORD", "tcp (time BIGNT) ORD", "line 1, column 25: there is no type BIGNT. Did you mean "
          "'BIGINT'?"),
         ("tcp ORD", "tcp (a INT, a INT) ORD", "column 27: the column 'a' appears twice."),
-        ("tcp ORD", "tcp (a VARCHAR(9)) ORD", "column 29: expected ',' or ')' after the type of 'a'"),
+        ("tcp ORD", "tcp (a BIGINT(9)) ORD", "column 22: there is no type BIGINT(9)."),
         # queries
         ("AS\n", "\n", "line 3, column 3: expected AS and a SELECT"),
         ("AS\n", "EMIT SOON AS\n", "line 2, column 25: expected EMIT UPDATE or EMIT FINAL, got EMIT SOON"),
@@ -348,3 +349,72 @@ def test_state_that_grows_for_ever_is_told_at_its_place_in_the_file(
         said = " ".join(told.output.split())
         assert "spec.sql, line 2, column 14: Query 'q'" in said
         assert "SET allow_unbounded_state = true" in said
+
+
+def test_options_that_are_lists_and_maps(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("t,Arr Delay,v\n1,2,NA\n2,k.A.,5\n")
+    options = "nulls = ['NA', 'k.A.'], rename = {'Arr Delay': 'delay'}, types = {'v': 'DOUBLE'}"
+    stream = f"CREATE STREAM s ORDERED BY t WITH (path = '{tmp_path}/in.csv', {options});\n"
+    query = "CREATE QUERY q AS SELECT t, delay, v FROM s; CREATE SINK q TO CONSOLE;"
+    spec = spec_of(tmp_path, stream + query)
+    assert results(spec, tmp_path / "checkpoint") == {"q": [(1, 2, None), (2, None, 5.0)]}
+    arrays = spec_of(tmp_path, (stream + query).replace("[", "ARRAY["))
+    assert arrays.streams == spec.streams
+    empty = stream.replace("['NA', 'k.A.']", "[]")
+    assert spec_of(tmp_path, empty + query).streams["s"]["nulls"] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("['NA' 'x']", "expected ',' or ']' in the value of 'nulls', got 'x'."),
+        ("{'NA' 'x'}", "expected ':' after a name in the value of 'nulls', got 'x'."),
+        ("{'NA': 'x'}", "nulls: expected a text or a list, got a mapping."),
+        ("[x]", "'nulls' needs a text, a number, TRUE, FALSE or NULL, got 'x'."),
+    ],
+)
+def test_faults_in_lists_and_maps(tmp_path: Path, value: str, message: str) -> None:
+    text = f"CREATE STREAM s ORDERED BY t WITH (path = 'in', nulls = {value});\n{FILE}"
+    assert message in fault(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("written", "kind"),
+    [
+        ("TIMESTAMP(3)", pl.Datetime("us")),
+        ("VARCHAR(20)", pl.String()),
+        ("ARRAY<STRING>", pl.List(pl.String())),
+        ("integer[]", pl.List(pl.Int32())),
+        ("STRUCT<x: INT, deep list(int64)>", pl.Struct({"x": pl.Int32(), "deep": pl.List(pl.Int64())})),
+        ("MAP(STRING, BIGINT)", pl.List(pl.Struct({"key": pl.String(), "value": pl.Int64()}))),
+        ("DECIMAL(10, 2)", pl.Decimal(10, 2)),
+    ],
+)  # fmt: skip
+def test_types_of_columns(tmp_path: Path, written: str, kind: pl.DataType) -> None:
+    stream = "CREATE STREAM s (t BIGINT, v {}) ORDERED BY t WITH (path = 'in', format = 'json');"
+    spec = spec_of(tmp_path, stream.format(written) + "CREATE QUERY q AS SELECT t, v FROM s;")
+    assert read_schema("s", spec.streams["s"]["schema"])["v"] == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("INSERT INTO out SELECT 1", "Results go to the sink of a query: CREATE QUERY name AS"),
+        ("CREATE SOURCE s (a INT)", "A source is a stream: CREATE STREAM name ORDERED BY column"),
+        (
+            "CREATE TABLE s (t TIMESTAMP(3), WATERMARK FOR t AS t - INTERVAL '5' SECOND)",
+            "write CREATE STREAM name (…) ORDERED BY column LATENESS '5 seconds'.",
+        ),
+        (
+            "CREATE STREAM s ORDERED BY t LATENESS 5 SECONDS",
+            "a length with a unit is a text: write LATENESS '5 seconds'.",
+        ),
+        (
+            "CREATE SINK flows TO MEMORY",
+            "expected a folder in quotes, CONSOLE or KAFKA 'host:9092' after TO, got 'MEMORY'.",
+        ),
+        ("CREATE STREAM s (t TIMESTAMP(9))", "there is no type TIMESTAMP(9)."),
+    ],
+)
+def test_what_other_systems_write(tmp_path: Path, text: str, message: str) -> None:
+    assert message in fault(tmp_path, f"{STREAM}{FLOWS}{text};")

@@ -63,14 +63,14 @@ _DECIMAL = re.compile(r"(?:decimal|numeric)(?:\(\s*(\d{1,3})\s*(?:,\s*(\d{1,3})\
 
 
 def type_named(name: str) -> pl.DataType | None:
-    """The type of that name; None if there is none. `decimal` alone has 18 digits, 3 after the point.
+    """The type of that name, in any case; None if there is none. `decimal` alone is `decimal(18, 3)`.
 
     >>> type_named("decimal(10, 2)"), type_named("text"), type_named("list(int64)")
     (Decimal(precision=10, scale=2), None, List(Int64))
     """
-    written = _DECIMAL.fullmatch(name)
+    written = _DECIMAL.fullmatch(name.lower())
     if written is None:
-        return TYPES.get(name) or _nested_type(name)
+        return TYPES.get(name.lower()) or _nested_type(name)
     if written[1] is None:
         return pl.Decimal(18, 3)
     precision, scale = int(written[1]), int(written[2] or 0)
@@ -82,10 +82,10 @@ def _nested_type(name: str) -> pl.DataType | None:
     if name.endswith("[]"):
         inner = type_named(name[:-2].strip())
         return None if inner is None else pl.List(inner)
-    found = re.fullmatch(r"(list|array|struct|map)\s*[(<](.*)[)>]", name.strip(), re.DOTALL)
+    found = re.fullmatch(r"(list|array|struct|map)\s*[(<](.*)[)>]", name.strip(), re.DOTALL | re.I)
     if found is None:
         return None
-    word, parts = found[1], _listed(found[2])
+    word, parts = found[1].lower(), _listed(found[2])
     if word == "struct":
         pairs = [re.split(r"[\s:]+", part.strip(), maxsplit=1) for part in parts]
         kinds = [type_named(pair[1].strip()) if len(pair) == 2 else None for pair in pairs]

@@ -118,7 +118,7 @@ def infer_schema(path: str, format: str, form: FileForm = USUAL) -> pl.Schema:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise SourceError(
             f"The schema of '{shown(path)}' cannot be read as {format}: {str(error).rstrip('.')}."
-            f"{advise(path, format, form)}"
+            f"{advise(path, format, form, error)}"
         ) from error
 
 

@@ -118,8 +118,13 @@ def csv_rows(width: int, form: FileForm = USUAL, **options: Any) -> pa.csv.Parse
     )  # fmt: skip
 
 
-def advise(path: str, format: str, form: FileForm) -> str:
+def advise(path: str, format: str, form: FileForm, error: Exception) -> str:
     """What to do about a file whose columns could not be told."""
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f" It is no text in {error.encoding}: give the stream its encoding, as "
+            "encoding='latin-1', or mend the file."
+        )
     names: list[str] = []
     if format == "csv":
         with suppress(OSError, ValueError, csv.Error, pa.ArrowException):

@@ -50,6 +50,13 @@ STATEMENTS = (
 )
 
 
+ELSEWHERE = {
+    "INSERT": f" Results go to the sink of a query: {FORMS['QUERY']}; {FORMS['SINK']}.",
+    "SOURCE": f" A source is a stream: {FORMS['STREAM']}.",
+}
+"""What to write for statements of other systems."""
+
+
 @dataclass
 class _File:
     """What has been read so far."""
@@ -77,7 +84,7 @@ class _File:
         if words.next_is("SELECT") or words.next_is("WITH"):
             raise words.spot().error(f"a {name} needs a name here: {FORMS['QUERY']}.")
         if not words.take("CREATE"):
-            hint = near(words.peek(), ("CREATE", "SET"))
+            hint = ELSEWHERE.get(name) or near(words.peek(), ("CREATE", "SET"))
             raise words.spot().error(f"there is no statement {name} here.{hint} {STATEMENTS}")
         if words.take("MATERIALIZED", "VIEW"):
             return self._query(words)  # as RisingWave and Materialize call it
@@ -87,6 +94,7 @@ class _File:
         if words.peek() is None:
             raise words.expected(f"{', '.join(FORMS)} after CREATE")
         name, hint = words.shown().strip("'").upper(), near(words.peek(), FORMS)
+        hint = ELSEWHERE.get(name, hint)
         raise words.spot().error(f"there is no CREATE {name} here.{hint} {STATEMENTS}")
 
     def _name(self, words: Statement, what: str) -> str:
@@ -144,6 +152,8 @@ class _File:
             return None
         if words.next_is("'console'"):
             raise words.spot().error("write TO CONSOLE without quotes, or TO './console'.")
+        if words.next_is_word():
+            raise words.expected("a folder in quotes, CONSOLE or KAFKA 'host:9092' after TO")
         folder = words.value("TO")
         given = words.options(SINK[1:]) if words.take("WITH") else {}
         words.end()

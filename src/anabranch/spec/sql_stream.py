@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from anabranch.errors import suggest
@@ -16,6 +17,9 @@ SQL_TYPES = {
     "VARBINARY": "binary", "BOOL": "boolean",
 }  # fmt: skip
 """The types of columns: ours, and what else SQL calls them."""
+
+_LENGTH = re.compile(r"(?i)(?<=^TIMESTAMP)\s*\(\s*[0-6]\s*\)$|(?<=CHAR)\s*\(\s*\d+\s*\)$")
+"""What may stand behind TIMESTAMP and VARCHAR and says nothing here."""
 
 CLAUSES = {
     "ordered": "ORDERED BY column",
@@ -84,7 +88,10 @@ def read_table(words: Statement, place: Spot) -> dict[str, Any]:
 def _length(words: Statement) -> int | str:
     """`5`, `'5 seconds'`, or an INTERVAL in any of its spellings."""
     interval = words.take("INTERVAL")
+    spot = words.spot()
     length = words.value("lateness").value(int, str)
+    if not interval and isinstance(length, int) and (unit := words.unit()):
+        raise spot.error(f"a length with a unit is a text: write LATENESS '{length} {unit}'.")
     if interval and str(length).strip().isdigit():
         return f"{length} {words.name('a unit of time, e.g. SECOND')}"
     return length  # type: ignore[no-any-return]
@@ -112,21 +119,25 @@ def _columns(words: Statement) -> dict[str, str]:
         if column in found:
             raise spot.error(f"the column '{column}' appears twice.")
         spot = words.spot()
-        kind = words.name(f"the type of '{column}', e.g. BIGINT").upper()
-        if kind in ("DECIMAL", "NUMERIC"):
-            kind = f"decimal{_digits(words)}"
-            if type_named(kind) is None:
-                raise spot.error(f"there is no type {kind}.{suggest_type(kind)}")
-            found[column] = kind
-        elif kind in SQL_TYPES:
-            found[column] = SQL_TYPES[kind]
-        else:
-            raise spot.error(f"there is no type {kind}.{suggest(kind, SQL_TYPES)}")
+        if column.upper() == "WATERMARK" and words.next_is("FOR"):
+            raise spot.error(
+                "WATERMARK FOR does not stand among the columns: write CREATE STREAM name (…) "
+                "ORDERED BY column LATENESS '5 seconds'."
+            )
+        if words.next_is(",") or words.next_is(")") or words.peek() is None:
+            raise words.expected(f"the type of '{column}', e.g. BIGINT")
+        found[column] = _type(spot, words.until(",", ")"))
         if words.take(")"):
             return found
         words.need(",", f"',' or ')' after the type of '{column}'")
 
 
-def _digits(words: Statement) -> str:
-    """`(10, 2)` after DECIMAL, if it is there."""
-    return f"({', '.join(words.expressions())})" if words.next_is("(") else ""
+def _type(spot: Spot, written: str) -> str:
+    """A type by the name that `session.stream` has for it."""
+    name = _LENGTH.sub("", written).upper()
+    if name in SQL_TYPES:
+        return SQL_TYPES[name]
+    if type_named(written) is None:
+        hint = suggest_type(written) if "(" in written else suggest(name, SQL_TYPES)
+        raise spot.error(f"there is no type {written}.{hint}")
+    return written

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from anabranch.errors import SettingsError, suggest
 from anabranch.language.sql.dialect import StatementDialect
+from anabranch.language.window import UNITS
 from anabranch.spec.place import FilePlace, PartPlace
 
 _CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}
@@ -112,9 +113,26 @@ class Statement:
         self._at += 1
         return token.text
 
+    def next_is_word(self) -> bool:
+        """Whether a word comes next, and no text, number or sign."""
+        token = self.peek()
+        return (
+            token is not None and token.token_type != TokenType.STRING and token.text.isidentifier()
+        )
+
+    def unit(self) -> str:
+        """The next word if it is a unit of time; nothing is taken."""
+        token = self.peek()
+        written = token.text.lower() if token else ""
+        return written if written.removesuffix("s") in UNITS else ""
+
     def value(self, key: str) -> Value:
-        """A constant: a text in quotes, a number, TRUE, FALSE or NULL."""
+        """A constant (a text in quotes, a number, TRUE, FALSE, NULL), a list or a map of them."""
         spot = self.spot()
+        if self.take("ARRAY", "[") or self.take("["):
+            return Value(self.file, key, spot, [of for (of,) in self._parts(key, "]", 1)])
+        if self.take("{"):
+            return Value(self.file, key, spot, dict(self._parts(key, "}", 2)))
         sign = -1 if self.take("-") else 1
         token = self.peek()
         kind = token.token_type if token else None
@@ -134,6 +152,20 @@ class Statement:
             )
         self._at += 1
         return Value(self.file, key, spot, of)
+
+    def _parts(self, key: str, closing: str, width: int) -> list[tuple[Any, ...]]:
+        """What stands in a list, or with a width of two in a map: `'a': 1, 'b': 2`."""
+        found: list[tuple[Any, ...]] = []
+        while not self.take(closing):
+            if found:
+                self.need(",", f"',' or '{closing}' in the value of '{key}'")
+            part = self.value(key).of
+            if width == 1:
+                found.append((part,))
+                continue
+            self.need(":", f"':' after a name in the value of '{key}'")
+            found.append((part, self.value(key).of))
+        return found
 
     def options(
         self, known: Collection[str], clauses: Mapping[str, str] | None = None
@@ -173,6 +205,16 @@ class Statement:
             if depth < 0:
                 return found
         raise self.expected("')' after the list")
+
+    def until(self, *ends: str) -> str:
+        """All up to one of these signs that is within no brackets, as it is written."""
+        first, depth = self.peek(), 0
+        last = first
+        while (token := self.peek()) is not None and not (depth == 0 and _written(token) in ends):
+            depth += sum((letter in "(<") - (letter in ")>") for letter in _written(token))
+            last = token
+            self._at += 1
+        return self.text[first.start : last.end + 1] if first and last else ""
 
     def rest(self) -> tuple[Spot, str]:
         """All that is left, as it is written."""
