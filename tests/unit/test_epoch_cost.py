@@ -6,17 +6,25 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from test_spilling import INPUTS, QUERIES, THREE, TWO
 
 from anabranch import Session
+from anabranch.adapt.protocols import replanning
+from anabranch.adapt.protocols.replanning import Turn, Wishes, next_step
 from anabranch.control import aside
 from anabranch.control.aside import Slots
 from anabranch.engine.run import Run
+from anabranch.routing import ranges
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import intersect
+from anabranch.routing.ranges import intersect, subtract, union
+from anabranch.routing.reach import Reach, Spilled, brought_together, put_aside
+from anabranch.routing.shaped import OnTrack, Shaped, Track, shapes_in_use, tracks_in_use
+from anabranch.state import shelf
 from anabranch.state.segment import SegmentRef
 from anabranch.state.shelf import Shelf
 from anabranch.testing.sources import EpochSource
@@ -40,11 +48,11 @@ def test_no_look_at_each_segment_nor_map_made_anew(
     quiet = [False]
     iterate, check = Shelf.__iter__, PartitionMap.__post_init__
 
-    def iterated(shelf: Shelf) -> Iterator[SegmentRef]:
+    def iterated(known: Shelf) -> Iterator[SegmentRef]:
         where = sys._getframe(1).f_globals["__name__"]
         if quiet[0] and where.startswith(BETWEEN_EPOCHS):
             looked[where] += 1
-        return iterate(shelf)
+        return iterate(known)
 
     def checked(known: PartitionMap) -> None:
         if quiet[0]:
@@ -91,3 +99,70 @@ def test_no_look_at_each_segment_nor_map_made_anew(
     assert any(one.shapes for one in manifest.subqueries.values())
     assert not +looked
     assert not made
+
+
+def test_many_ranges_are_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = Random(1)
+    for _ in range(500):
+        left, right = (
+            [(a, a + draw.randint(0, 9)) for a in draw.choices(range(200), k=40)] for _ in "lr"
+        )
+        found = []
+        for many in (0, 1000):
+            monkeypatch.setattr(ranges, "MANY", many)
+            found.append((union(left, right), subtract(left, right)))
+        assert found[0] == found[1]
+
+
+def test_what_is_aside_is_not_put_together_again_range_by_range() -> None:
+    spilled = tuple(Spilled(n, n + 1, 10, 2, (1,)) for n in range(0, 100, 2))
+    assert put_aside(Reach(20, spilled=spilled), [], epoch=4, waits=False) is spilled
+    assert brought_together(spilled, []) == (spilled, ())
+    left, done = brought_together(spilled, [(10, 15)])
+    assert done == spilled[5:8]
+    assert all(one is other for one, other in zip(left, (*spilled[:5], *spilled[8:]), strict=True))
+
+
+def test_segments_are_not_compared_with_each_spared_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    spared = [(n, n + 1) for n in range(0, 400, 2)]
+    inside, outside = (
+        [ref(f"{side}{n}", (2 * n + side, 2 * n + side + 1)) for n in range(200)] for side in (0, 1)
+    )
+    both = ref("both", (0, 4))
+    known = Shelf([*inside, *outside, both])
+    cut: list[Any] = []
+
+    def counted(left: Any, right: Any) -> Any:
+        cut.append((len(left), len(right)))
+        return ranges.subtract(left, right)
+
+    monkeypatch.setattr(shelf, "subtract", counted)
+    change = known.change([], [], 5, spared)
+    assert len(cut) == 2, "of the one that is partly spared"
+    assert max(max(sizes) for sizes in cut) < 5
+    assert {file for file, _ in change.gone} == {"both", *(one.file for one in outside)}
+    assert [one.live for one in change.added] == [((0, 1), (2, 3))]
+    after = known.after(change)
+    again = Shelf([*inside, *change.added])
+    assert after.bytes_by_slot[:399] == pytest.approx(again.bytes_by_slot)
+    assert after.files == again.files
+
+
+def ref(file: str, *live: tuple[int, int]) -> SegmentRef:
+    return SegmentRef(
+        file=file, batch=0, table="open", tier=0, rows=10, bytes=400, min_due=1, max_due=1, live=live,
+        along=(10,), born=(0, 0), checksum=0,
+    )  # fmt: skip
+
+
+def test_shapes_that_are_as_wanted_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = tuple(Shaped(n, n + 1, "((0,1),2)") for n in range(0, 100, 2))
+    monkeypatch.setattr(replanning, "differing", None)
+    nothing = np.zeros(100), np.zeros(100, dtype=np.int64), 1.0, 5
+    assert next_step(shapes, (), Wishes(shapes), (), *nothing).turn == Turn(shapes)
+    flat = [(0, 50)]
+    here = shapes[25:]
+    assert next_step(here, (), Wishes(shapes, flat=flat), (), *nothing).turn == Turn(here)
+    assert shapes_in_use(shapes, [0, 1, 2, 3, 98], 100) == {"((0,1),2)": 3, "": 2}
+    tracks = [Track(n, n + 1, "", 6 + n % 4) for n in range(0, 100, 2)]
+    assert tracks_in_use(tracks, [0, 1, 2, 99]) == [OnTrack("", 7, 1), OnTrack("", 9, 1)]

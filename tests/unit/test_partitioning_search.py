@@ -19,7 +19,7 @@ from anabranch.language.expression import Expression, Named, col
 from anabranch.language.node import Node, Stream
 from anabranch.language.order import Ordered
 from anabranch.partitioning.choice import Candidate, Choice
-from anabranch.partitioning.cost import Rates, assume, bytes_out, plan_cost
+from anabranch.partitioning.cost import Rates, assume, bytes_out, partitioned_cost, plan_cost
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.reconcile import compatible, largest, reconcile
 from anabranch.partitioning.requirement import NodeNeed, join_need
@@ -105,6 +105,28 @@ def test_a_join_of_what_is_there_and_what_is_not_receives_the_rest() -> None:
     assert cost.received == {"flows@1": 8_000, "ports@1": 100_000, "both": 8_000}
     assert cost.suited == {"flows@1"}
     assert (cost.most, cost.total, cost.busiest) == (100_000, 116_000, "ports@1")
+
+
+def test_rows_of_one_exchange_are_charged_once_for_all_its_readers() -> None:
+    by_port = tcp.group_by(TB, "srcIP", "srcPort").agg(count())
+    tree = needs_of({"flows": flows.node, "ports": by_port.node})
+    sent = bytes_out(tree, assume(tree, RATES))
+
+    def received(tree: NeedTree, sent: dict[str, float], by: PartitioningSet) -> dict[str, float]:
+        suited = suited_by(tree, by)
+        return dict(partitioned_cost(tree, suited, sent, frozenset(), sites=4).received)
+
+    assert received(tree, sent, over("srcIP")) == {"flows@1": 12_500, "ports@1": 12_500}
+    alone = received(tree, sent, over("srcIP", "destIP"))
+    assert alone == {"flows@1": 25_000, "ports@1": 25_000}, "two exchanges"
+
+    chosen = [tcp.where(col("len") > n).group_by(TB, "srcIP").agg(count()) for n in (1, 2, 3)]
+    tree = needs_of({f"q{number}": one.node for number, one in enumerate(chosen)})
+    inputs = {name: 40_000.0 for name in tree.needs if name.endswith("input")}
+    sent = bytes_out(tree, assume(tree, RATES)) | inputs
+    assert sum(received(tree, sent, over("srcIP")).values()) == pytest.approx(25_000), "one copy"
+    few = sent | dict.fromkeys(inputs, 1_000.0)
+    assert sum(received(tree, few, over("srcIP")).values()) == 750, "a copy for each is less"
 
 
 def test_counted_rows_go_before_selectivities() -> None:

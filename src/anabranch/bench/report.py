@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from anabranch.bench.driver import CASES
 from anabranch.bench.kafka import kafka_lines
 from anabranch.bench.nexmark import nexmark_lines
 from anabranch.bench.plans import plans_lines
@@ -168,6 +169,10 @@ def _driver(figures: dict[str, Any]) -> Iterator[str]:
             f"{1000 * found['seconds_most']:,.0f}; {found['manifest_bytes'] / 1e3:,.0f} kB of manifest, "
             f"{found['orders_bytes'] / 1e3:,.0f} kB of orders"
         )
+    # Results of before have none of these
+    for name in (name for name in CASES if name in figures):
+        told = (f"{n} sites {1000 * one['cpu_seconds']:,.0f}" for n, one in figures[name].items())
+        yield f"{name}: {', '.join(told)} ms of the driver's thread an epoch"
     long = figures["long"]
     early, late = (1000 * seconds for seconds in long["cpu_seconds"])
     yield (

@@ -13,7 +13,7 @@ from anabranch.plan.exchange import Exchange
 from anabranch.plan.plan import Plan
 from anabranch.plan.subquery import Subquery
 from anabranch.routing.partition_map import PartitionMap
-from anabranch.routing.ranges import intersect, ranges_of
+from anabranch.routing.ranges import expand, intersect, ranges_of
 from anabranch.routing.reach import Reach, Spilled
 from anabranch.state.manifest import Manifest
 from anabranch.state.segment import NEVER, SegmentRef, slots_in
@@ -86,18 +86,22 @@ class Aside:
         passed = member.watermark(manifest.reach[member.exchange].watermark)
         chosen = np.zeros(len(dues), dtype=bool)
         chosen[slots_in(slots)] = True
-        for ref in refs:
-            live = slots_in(ref.live)
-            # There may be cells of hot keys by now
-            live = live[live < len(chosen)]
-            mine = live[chosen[live]]
-            if not _prompt(member):
-                dues[mine] = np.maximum(dues[mine], ref.max_due)
-            elif passed is None or ref.min_due > passed:
-                dues[mine] = np.minimum(dues[mine], ref.min_due)
-            else:
-                # Rows that have had their time may still lie there
-                dues[mine] = np.minimum(dues[mine], ref.max_due)
+        refs = list(refs)
+        first_due = np.asarray([ref.min_due for ref in refs], dtype=np.int64)
+        last_due = np.asarray([ref.max_due for ref in refs], dtype=np.int64)
+        # Rows that have had their time may still lie there
+        gone = np.zeros(len(refs), dtype=bool) if passed is None else first_due <= passed
+        due = np.where(gone, last_due, first_due) if _prompt(member) else last_due
+        counts = np.asarray([len(ref.live) for ref in refs], dtype=np.int64)
+        live = np.asarray([pair for ref in refs for pair in ref.live], dtype=np.int64)
+        live, due = live.reshape(-1, 2), np.repeat(due, counts)
+        widths = live[:, 1] - live[:, 0]
+        where, due = expand(live[:, 0], widths), np.repeat(due, widths)
+        # There may be cells of hot keys by now
+        mine = where < len(chosen)
+        mine[mine] = chosen[where[mine]]
+        nearer = np.minimum if _prompt(member) else np.maximum
+        nearer.at(dues, where[mine], due[mine])
 
     def take(self, exchange: str, slots: Slots) -> None:
         """These slots are brought together."""

@@ -195,13 +195,16 @@ class Balancing:
         for level, view in zip(self._levels.values(), self._kept_by_level, strict=True):
             room = view.sites.memory - (resident - view.sites.resident)
             sites = replace(view.sites, memory=np.maximum(room, 0.0))
-            pressed = replace(_without(view, stays_aside), sites=sites)
+            stays = _among(view, stays_aside)
+            known = replace(view.partitions, awaited=view.partitions.awaited & ~stays)
+            pressed = replace(view, partitions=known, sites=sites)
             due: list[Action] = [*propose_due(pressed, epoch, self._thresholds)]
             relief = level.relieve(pressed, self._left, self._relief)
             if active and not relief:
                 relief = [*propose_active_disk(pressed, self._thresholds, _expected(level, view))]
-            returning = propose_return(pressed, epoch, self._thresholds)
-            proposals = [*due, *relief, *(a for a in returning if a.subject not in stays_aside)]
+            free = replace(known, generations=np.where(stays, 0, known.generations))
+            returning = propose_return(replace(pressed, partitions=free), epoch, self._thresholds)
+            proposals = [*due, *relief, *returning]
             # Of several for a partition the first counts: who is over its memory in every epoch would
             # else put aside again and again what is to close
             proposals = [*{one.subject: one for one in reversed(proposals)}.values()][::-1]
@@ -262,16 +265,14 @@ class Balancing:
         return [{"level": number, **level.describe()} for number, level in self._levels.items()]
 
 
-def _without(view: View, stays_aside: PartitionsAside) -> View:
-    """The view without anyone who waits for these partitions."""
-    if not stays_aside:
-        return view
+def _among(view: View, stays_aside: PartitionsAside) -> np.ndarray:
+    """Which partitions of the view stay aside."""
     known = view.partitions
     stays = np.zeros(len(known), dtype=bool)
-    for number, exchange in enumerate(view.exchanges):
+    for number, exchange in enumerate(view.exchanges if stays_aside else ()):
         own = np.flatnonzero(known.exchange == number)
         stays[own] = stays_aside.among(exchange, known.start[own])
-    return replace(view, partitions=replace(known, awaited=known.awaited & ~stays))
+    return stays
 
 
 def _expected(level: LevelControl, view: View) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from anabranch.control.grids import Grids
 from anabranch.control.hot import HotSlots
 from anabranch.control.scattering import Scattering
 from anabranch.control.shapes import JoinShapes
-from anabranch.control.spilling import Spilling
+from anabranch.control.spilling import Slots, Spilling
 from anabranch.routing.partition_map import PartitionMap
 
 
@@ -25,12 +25,28 @@ class Change:
         self._epoch = epoch
         self._targets: dict[str, dict[int, int]] = {}
         """Where partitions move that the maps do not have there yet."""
+        self._state: dict[str, tuple[Callable[[str, Slots], None], list[tuple[int, int]]]] = {}
+        """What is done with the state of an exchange, and the slots: of many at once it takes no longer."""
 
     def maps(self) -> dict[str, PartitionMap]:
         """The maps after all that was applied."""
         for exchange in list(self._targets):
             self._maps[exchange] = self._moved(exchange)
+        for exchange in list(self._state):
+            self._settle(exchange)
         return self._maps
+
+    def _settle(self, exchange: str) -> None:
+        """Tells what is to be done with state so far."""
+        does, slots = self._state.pop(exchange)
+        does(exchange, sorted(slots))
+
+    def _note(
+        self, does: Callable[[str, Slots], None], exchange: str, slots: tuple[int, int]
+    ) -> None:
+        if exchange in self._state and self._state[exchange][0] != does:
+            self._settle(exchange)
+        self._state.setdefault(exchange, (does, []))[1].append(slots)
 
     def _moved(self, exchange: str) -> PartitionMap:
         """The map of an exchange with all moves so far."""
@@ -69,10 +85,10 @@ class Change:
         self._grids.regrid(exchange, bands)
 
     def spill(self, exchange: str, partition: int) -> None:
-        self._spilling.spill(exchange, [self._maps[exchange].range_at(partition)])
+        self._note(self._spilling.spill, exchange, self._maps[exchange].range_at(partition))
 
     def clean_up(self, exchange: str, partition: int) -> None:
-        self._spilling.clean_up(exchange, [self._maps[exchange].range_at(partition)])
+        self._note(self._spilling.clean_up, exchange, self._maps[exchange].range_at(partition))
 
     def replan(
         self, exchange: str, subquery: str, partitions: tuple[int, ...], shape: str, protocol: str

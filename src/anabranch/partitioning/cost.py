@@ -13,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from anabranch.errors import PlanningError
+from anabranch.language.node import Stream
+from anabranch.language.stateful import Stateful
+from anabranch.language.stateless import Branch, Filter, Project
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.tree import NeedTree
 
@@ -143,6 +146,8 @@ def partitioned_cost(
     # Selections run where their rows are: what comes through them comes from below
     here = set(at_home)
     received: dict[str, float] = {}
+    copies: dict[str, list[tuple[str, str]]] = {}
+    """By what is read, the suited nodes that its rows go to, and what each reads of it."""
     for name, need in tree.needs.items():
         inputs = tree.inputs[name]
         if not need.stateful:
@@ -150,12 +155,31 @@ def partitioned_cost(
             if here.issuperset(inputs):
                 here.add(name)
             continue
-        stays = here if name in spread else frozenset()
-        received[name] = sum(sent[part] for part in inputs if part not in stays) / sites
+        received[name] = 0.0 if name in spread else sum(sent[part] for part in inputs) / sites
         if name in spread:
             here.add(name)
+            for part in inputs:
+                if part not in here:
+                    copies.setdefault(_origin(tree, part), []).append((name, part))
+    # They have one exchange, and rows go through it once for all of its readers, or once for each of them
+    # where that is less
+    for origin, readers in copies.items():
+        apart = sum(sent[part] for _, part in readers)
+        share = min(1.0, sent[origin] / apart) if apart else 0.0
+        for name, part in readers:
+            received[name] += share * sent[part] / sites
     suited = frozenset(spread - set(tree.streams))
     return PlanCost(received, suited, frozenset(tree.needs.keys() - suited), everywhere=True)
+
+
+def _origin(tree: NeedTree, part: str) -> str:
+    """What the rows come from that a node reads, where steps between let each pass once or not at all."""
+    if part not in tree.nodes or tree.needs[part].stateful or len(tree.inputs[part]) != 1:
+        return part
+    node = tree.nodes[part]
+    while isinstance(node, Filter | Branch | Project):
+        (node,) = node.inputs
+    return _origin(tree, tree.inputs[part][0]) if isinstance(node, Stream | Stateful) else part
 
 
 def comes_so(partitioning: PartitioningSet, given: PartitioningSet) -> frozenset[str]:

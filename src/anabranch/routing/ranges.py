@@ -77,6 +77,8 @@ def union(
     >>> union([(0, 2), (6, 9)], [(2, 4), (5, 7)])
     [(0, 4), (5, 9)]
     """
+    if len(left) + len(right) > MANY:
+        return _union_many(np.asarray([*left, *right]))
     result: list[tuple[int, int]] = []
     for first, end in sorted([*left, *right]):
         if result and first <= result[-1][1]:
@@ -84,6 +86,14 @@ def union(
         else:
             result.append((first, end))
     return result
+
+
+def _union_many(ranges: np.ndarray) -> list[tuple[int, int]]:
+    first, end = ranges[np.argsort(ranges[:, 0], kind="stable")].T
+    reached = np.maximum.accumulate(end)
+    begins = np.flatnonzero(np.concatenate(([True], first[1:] > reached[:-1])))
+    ends = reached[np.concatenate((begins[1:], [len(first)])) - 1]
+    return list(zip(first[begins].tolist(), ends.tolist(), strict=True))
 
 
 def subtract(
@@ -94,6 +104,10 @@ def subtract(
     >>> subtract([(0, 4), (6, 9)], [(1, 2), (3, 7)])
     [(0, 1), (2, 3), (7, 9)]
     """
+    if not left or not right:
+        return sorted((a, b) for a, b in left if a < b)
+    if len(left) + len(right) > MANY:
+        return _subtract_many(np.asarray(left), np.asarray(right))
     result = []
     gone, other = sorted(right), 0
     for a, b in sorted(left):
@@ -108,3 +122,20 @@ def subtract(
         if a < b:
             result.append((a, b))
     return result
+
+
+def _subtract_many(left: np.ndarray, right: np.ndarray) -> list[tuple[int, int]]:
+    a, b = left[np.lexsort((left[:, 1], left[:, 0]))].T
+    c, d = right[np.argsort(right[:, 0], kind="stable")].T
+    if (c[1:] < d[:-1]).any():
+        return _subtract_many(left, np.asarray(_union_many(right)))
+    first = np.searchsorted(d, a, "right")
+    count = np.maximum(np.searchsorted(c, b, "left") - first, 0)
+    # What is left lies before, between and behind those that each meets
+    pieces = expand(np.zeros(len(a), dtype=np.int64), count + 1)
+    mine = np.repeat(np.arange(len(a)), count + 1)
+    met = first[mine] + pieces
+    begins = np.where(pieces == 0, a[mine], d[np.maximum(met - 1, 0)])
+    ends = np.where(pieces == count[mine], b[mine], c[np.minimum(met, len(c) - 1)])
+    some = begins < ends
+    return list(zip(begins[some].tolist(), ends[some].tolist(), strict=True))

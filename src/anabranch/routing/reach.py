@@ -173,6 +173,8 @@ def put_aside(
     >>> put_aside(Reach(20, behind=(Hold(0, 4, 10, 1),)), [(2, 6)], epoch=4, waits=True)[0]
     Spilled(first=2, end=4, watermark=10, since=4, cuts=())
     """
+    if not wanted:
+        return reach.spilled
     asked = sorted(wanted)
     cut = () if waits else (epoch - 1,)
     fresh = subtract(asked, sorted(slots_of(reach.spilled)))
@@ -180,12 +182,13 @@ def put_aside(
         Spilled(hold.first, hold.end, hold.watermark, epoch, cut)
         for hold in reach.renewed(fresh, epoch)[0]
     ]
-    for one in reach.spilled:
-        again: list[tuple[int, int]] = []
-        if cut and one.cuts[-1:] < cut:
-            again = intersect([(one.first, one.end)], asked)
+    for one, near in _beside(reach.spilled, asked):
+        again = near if cut and one.cuts[-1:] < cut else []
+        if again:
             found += [Spilled(*part, one.watermark, one.since, one.cuts + cut) for part in again]
-        found += _parts(one, subtract([(one.first, one.end)], again))
+            found += _parts(one, subtract([(one.first, one.end)], again))
+        else:
+            found.append(one)
     return tuple(sorted(found, key=lambda one: one.first))
 
 
@@ -197,14 +200,28 @@ def brought_together(
     before: Sequence[Spilled], wanted: Sequence[tuple[int, int]]
 ) -> tuple[tuple[Spilled, ...], tuple[Spilled, ...]]:
     """What is still put aside after these slots are cleaned up, and what is cleaned up."""
-    asked = sorted(wanted)
+    if not wanted:
+        return tuple(before), ()
     left: list[Spilled] = []
     cleaned: list[Spilled] = []
-    for one in before:
-        slots = [(one.first, one.end)]
-        left += _parts(one, subtract(slots, asked))
-        cleaned += _parts(one, intersect(slots, asked))
+    for one, near in _beside(before, sorted(wanted)):
+        if near:
+            left += _parts(one, subtract([(one.first, one.end)], near))
+            cleaned += _parts(one, near)
+        else:
+            left.append(one)
     return tuple(left), tuple(cleaned)
+
+
+def _beside(
+    before: Sequence[Spilled], asked: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Spilled, list[tuple[int, int]]]]:
+    """Each of what is put aside, with those of its slots that are asked for."""
+    met: dict[int, list[tuple[int, int]]] = {}
+    firsts = [one.first for one in before]
+    for first, end in intersect(slots_of(before), asked):
+        met.setdefault(bisect_right(firsts, first) - 1, []).append((first, end))
+    return ((one, met.get(number, [])) for number, one in enumerate(before))
 
 
 def slots_of(holds: Sequence[Hold | Spilled]) -> list[tuple[int, int]]:

@@ -93,16 +93,21 @@ def differing(
 
 def shapes_in_use(shapes: Sequence[Shaped], starts: Sequence[int], slots: int) -> dict[str, int]:
     """How many partitions work in each shape, told by the shape of their first slot."""
-    firsts = np.asarray(starts)
-    found: dict[str, int] = {}
-    for shape, ranges in by_shape(shapes, [(0, slots)]).items():
-        inside = np.zeros(slots, dtype=bool)
-        for first, end in ranges:
-            inside[first:end] = True
-        count = int(inside[firsts].sum())
-        if count:
-            found[shape] = count
-    return found
+    numbers = _numbers_at(shapes, starts)
+    found = dict.fromkeys((*(one.shape for one in shapes), FLAT), 0)
+    for number, count in zip(*np.unique(numbers, return_counts=True), strict=True):
+        found[shapes[number].shape if number >= 0 else FLAT] += int(count)
+    return {shape: count for shape, count in found.items() if count}
+
+
+def _numbers_at(ranges: Sequence[Shaped | Track], slots: Sequence[int]) -> np.ndarray:
+    """Which of these ranges, which are in order, each slot is in; -1 for none."""
+    edges = np.asarray([(one.first, one.end) for one in ranges], dtype=np.int64).reshape(-1, 2)
+    at = np.asarray(slots)
+    numbers = np.searchsorted(edges[:, 0], at, "right") - 1
+    # Before the first of them is behind the last one, too: nothing ends behind a slot there
+    ends = np.append(edges[:, 1], 0)[numbers]
+    return np.where(at < ends, numbers, -1)
 
 
 def tracks_in_use(tracks: Sequence[Track], starts: Sequence[int]) -> list[OnTrack]:
@@ -111,9 +116,9 @@ def tracks_in_use(tracks: Sequence[Track], starts: Sequence[int]) -> list[OnTrac
     >>> tracks_in_use([Track(0, 4, FLAT, 6), Track(4, 8, FLAT, 6)], [0, 2, 4, 9])
     [OnTrack(shape='', since=7, partitions=3)]
     """
-    found: dict[tuple[int, str], int] = {}
-    for one in tracks:
-        inside = sum(one.first <= start < one.end for start in starts)
-        key = one.cut + 1, one.shape
-        found[key] = found.get(key, 0) + inside
+    found = {(one.cut + 1, one.shape): 0 for one in tracks}
+    numbers = _numbers_at(tracks, starts)
+    for number, count in zip(*np.unique(numbers, return_counts=True), strict=True):
+        if number >= 0:
+            found[tracks[number].cut + 1, tracks[number].shape] += int(count)
     return [OnTrack(shape, since, count) for (since, shape), count in sorted(found.items())]

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import copy
 import itertools
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 
 import msgspec
 import numpy as np
 
-from anabranch.routing.ranges import subtract
+from anabranch.routing.ranges import expand, subtract
 from anabranch.routing.sorting import distinct
 from anabranch.state.segment import SegmentRef, along, slots_in
 
 _NUMBERS = itertools.count()
+AT_ONCE = 1 << 20
+"""Slots of segments that are looked at at once."""
 Key = tuple[str, int]
 """A segment, told by its file and the number of its batch in it."""
 
@@ -116,14 +120,14 @@ class Shelf:
             coming += [] if left is None else [left]
         coming += fresh.values()
         if passed is not None:
-            coming = [left for ref in coming for left in _outlived(ref, passed, spared)]
+            coming = [left for _, left in _outlived(coming, passed, spared) if left is not None]
             numbers, dues, _ = self._times.T
-            for number in numbers[dues <= passed].tolist():
-                ref = self._refs[number]
-                kept = _outlived(ref, passed, spared)
-                if (ref.file, ref.batch) not in masks and kept != [ref]:
+            past = [self._refs[number] for number in numbers[dues <= passed].tolist()]
+            others = [ref for ref in past if (ref.file, ref.batch) not in masks]
+            for ref, left in _outlived(others, passed, spared):
+                if left is not ref:
                     gone.append((ref.file, ref.batch))
-                    coming += kept
+                    coming += [] if left is None else [left]
         return ShelfChange(gone, coming)
 
     def after(self, change: ShelfChange) -> Shelf:
@@ -140,11 +144,8 @@ class Shelf:
 
     def _take_away(self, gone: Sequence[Key]) -> None:
         leaving = [self._numbers.pop((file, batch)) for file, batch in gone]
-        for ref in map(self._refs.pop, leaving):
-            self._count(ref, -1)
-            if not self.files[ref.file]:
-                del self.files[ref.file]
         if leaving:
+            self._count([self._refs.pop(number) for number in leaving], -1)
             # What was added and is taken away again leaves a trace in the last bits
             self.bytes_by_slot = np.maximum(self.bytes_by_slot, 0.0)
             self._spans = self._spans[~np.isin(self._spans[:, 0], leaving)]
@@ -155,45 +156,75 @@ class Shelf:
             return
         missing = max(ref.live[-1][1] for ref in added) - len(self.bytes_by_slot)
         self.bytes_by_slot = np.append(self.bytes_by_slot, np.zeros(max(0, missing)))
-        numbered = list(enumerate(added, self._next))
-        for number, ref in numbered:
-            self._refs[number] = ref
-            self._numbers[ref.file, ref.batch] = number
-            self._count(ref, 1)
-        self._next += len(numbered)
-        spans = [(number, first, end) for number, ref in numbered for first, end in ref.live]
-        self._spans = np.concatenate([self._spans, np.asarray(spans, dtype=np.int64)])
-        times = [(number, ref.max_due, ref.born[0]) for number, ref in numbered]
-        self._times = np.concatenate([self._times, np.asarray(times, dtype=np.int64)])
+        numbers = np.arange(self._next, self._next + len(added))
+        self._next += len(added)
+        self._refs.update(zip(numbers.tolist(), added, strict=True))
+        keys = ((ref.file, ref.batch) for ref in added)
+        self._numbers.update(zip(keys, numbers.tolist(), strict=True))
+        self._count(added, 1)
+        counts, live = _ranges(added)
+        spans = np.column_stack((np.repeat(numbers, counts), live))
+        self._spans = np.concatenate([self._spans, spans])
+        told = [(ref.max_due, ref.born[0]) for ref in added]
+        times = np.column_stack((numbers, np.asarray(told, dtype=np.int64)))
+        self._times = np.concatenate([self._times, times])
 
-    def _count(self, ref: SegmentRef, sign: int) -> None:
-        self.bytes_by_slot[slots_in(ref.live)] += sign * _by_slot(ref)
-        self.rows_by_table[ref.table] = self.rows_by_table.get(ref.table, 0) + sign * ref.rows
-        self.bytes += sign * ref.bytes
-        self.packed_bytes += sign * ref.bytes * ref.packed
-        self.files[ref.file] = self.files.get(ref.file, 0) + sign
+    def _count(self, refs: Sequence[SegmentRef], sign: int) -> None:
+        """Takes in what segments add, or take away."""
+        rows, files = self.rows_by_table, self.files
+        for ref in refs:
+            rows[ref.table] = rows.get(ref.table, 0) + sign * ref.rows
+            self.bytes += sign * ref.bytes
+            self.packed_bytes += sign * ref.bytes * ref.packed
+            files[ref.file] = files.get(ref.file, 0) + sign
+            if not files[ref.file]:
+                del files[ref.file]
+        for slots, size in _bytes_by_slot(refs):
+            np.add.at(self.bytes_by_slot, slots, sign * size)
 
     def __contains__(self, file: str) -> bool:
         """Whether a segment of this file is live."""
         return file in self.files
 
 
-def _outlived(ref: SegmentRef, passed: int, spared: Sequence[tuple[int, int]]) -> list[SegmentRef]:
-    """What a watermark leaves of a segment: all of it, nothing, or its rows in slots that are spared."""
-    if ref.max_due > passed:
-        return [ref]
-    gone = subtract(ref.live, spared)
-    left = without(ref, gone) if gone else ref
-    return [] if left is None else [left]
+def _outlived(
+    refs: Sequence[SegmentRef], passed: int, spared: Sequence[tuple[int, int]]
+) -> Iterator[tuple[SegmentRef, SegmentRef | None]]:
+    """What a watermark leaves of each segment: itself, nothing, or its rows in slots that are spared."""
+    slots, stay = _spared(refs, spared) if spared else (np.ones(len(refs)), np.zeros(len(refs)))
+    for ref, count, kept in zip(refs, slots.tolist(), stay.tolist(), strict=True):
+        if ref.max_due > passed or kept == count:
+            yield ref, ref
+        else:
+            begin = bisect_right(spared, ref.live[0][0], key=lambda one: one[1])
+            near = spared[begin : bisect_left(spared, ref.live[-1][1], key=lambda one: one[0])]
+            yield ref, without(ref, subtract(ref.live, near)) if kept else None
+
+
+def _spared(
+    refs: Sequence[SegmentRef], spared: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many slots each segment has, and how many of them are among the spared ones, which are in order."""
+    counts, live = _ranges(refs)
+    segment = np.repeat(np.arange(len(refs)), counts)
+    edges = np.asarray(spared)
+    # Of the spared slots, those before a slot: all of the ranges before it, and of its own what lies before
+    before = np.concatenate(([0], np.cumsum(edges[:, 1] - edges[:, 0])))
+    begun = np.searchsorted(edges[:, 0], live, "right")
+    inside = np.maximum(edges[np.maximum(begun - 1, 0), 1] - live, 0)
+    passed = np.where(begun > 0, before[begun] - inside, 0)
+    total = np.bincount(segment, live[:, 1] - live[:, 0], len(refs))
+    return total, np.bincount(segment, passed[:, 1] - passed[:, 0], len(refs))
 
 
 def without(ref: SegmentRef, slots: Sequence[tuple[int, int]]) -> SegmentRef | None:
     """A segment without some of its slots; None if it has no others."""
-    live = subtract(ref.live, slots)
+    live = [] if tuple(slots) == ref.live else subtract(ref.live, slots)
     if not live:
         return None
     per_slot = np.zeros(ref.live[-1][1])
-    per_slot[slots_in(ref.live)] = np.repeat(*_rows_and_widths(ref))
+    before = slots_in(ref.live)
+    per_slot[before] = np.repeat(*_rows_and_widths([ref], np.asarray([len(before)])))
     kept = per_slot[slots_in(live)]
     steps = along(kept)
     rows = min(ref.rows, round(float(kept.sum())))
@@ -211,15 +242,37 @@ def bytes_of(shelves: Iterable[Shelf], starts: np.ndarray, slots: int) -> np.nda
     return found
 
 
-def _rows_and_widths(ref: SegmentRef) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of a slot, and the number of slots, in each step along a segment's slots."""
-    slots = sum(end - first for first, end in ref.live)
-    count = len(ref.along)
-    widths = np.diff(np.arange(count + 1) * slots // count)
-    return np.asarray(ref.along) / widths, widths
+def _ranges(refs: Sequence[SegmentRef]) -> tuple[np.ndarray, np.ndarray]:
+    """How many ranges of slots each segment has, and all of them, one below another."""
+    counts = np.fromiter((len(ref.live) for ref in refs), dtype=np.int64, count=len(refs))
+    edges = chain.from_iterable(chain.from_iterable(ref.live for ref in refs))
+    return counts, np.fromiter(edges, dtype=np.int64).reshape(-1, 2)
 
 
-def _by_slot(ref: SegmentRef) -> np.ndarray:
-    """The bytes of each live slot of a segment."""
-    found: np.ndarray = np.repeat(*_rows_and_widths(ref))
-    return found * (ref.bytes / max(1, ref.rows))
+def _rows_and_widths(
+    refs: Sequence[SegmentRef], slots: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a slot, and the number of slots, in each step along each segment's so many slots."""
+    counts = np.fromiter((len(ref.along) for ref in refs), dtype=np.int64, count=len(refs))
+    rows = np.fromiter(chain.from_iterable(ref.along for ref in refs), dtype=np.int64)
+    number = expand(np.zeros(len(refs), dtype=np.int64), counts)
+    count, slots = np.repeat(counts, counts), np.repeat(slots, counts)
+    widths = (number + 1) * slots // count - number * slots // count
+    return rows / widths, widths
+
+
+def _bytes_by_slot(refs: Sequence[SegmentRef]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The live slots of segments, one after another, and the bytes of each; of so many at a time."""
+    counts, live = _ranges(refs)
+    first, ranges = np.cumsum(counts) - counts, live[:, 1] - live[:, 0]
+    slots = np.add.reduceat(ranges, first)
+    groups = (np.cumsum(slots) - 1) // AT_ONCE
+    edges = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(refs)]
+    for begin, end in pairwise(edges):
+        some = refs[begin:end]
+        rows, widths = _rows_and_widths(some, slots[begin:end])
+        steps = np.fromiter((len(ref.along) for ref in some), dtype=np.int64, count=len(some))
+        row_bytes = np.asarray([ref.bytes / max(1, ref.rows) for ref in some])
+        part = slice(first[begin], first[end] if end < len(refs) else None)
+        size = np.repeat(rows, widths) * np.repeat(np.repeat(row_bytes, steps), widths)
+        yield expand(live[part, 0], ranges[part]), size

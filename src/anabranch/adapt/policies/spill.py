@@ -125,14 +125,13 @@ def propose_return(view: View, epoch: int, thresholds: Thresholds) -> Iterator[C
     known, sites = view.partitions, view.sites
     clearly = ROOM * (1 - thresholds.share) * sites.memory - sites.resident
     taken = np.zeros(len(sites))
-    aside = np.flatnonzero(known.generations > 0)
+    long = epoch - known.since >= LONG
+    most = np.where(long, (ROOM * sites.memory - sites.resident)[known.site], clearly[known.site])
+    aside = np.flatnonzero((known.generations > 0) & (known.aside <= most))
     productivity = known.rows_out[aside] / np.maximum(known.bytes[aside], 1)
     for at in aside[np.argsort(-productivity, kind="stable")].tolist():
         site = known.site[at]
-        room = clearly[site]
-        if epoch - known.since[at] >= LONG:
-            room = ROOM * sites.memory[site] - sites.resident[site]
-        if taken[site] + known.aside[at] <= room:
+        if taken[site] + known.aside[at] <= most[at]:
             taken[site] += known.aside[at]
             yield _clean_up(view, at, f"site {site} has room for it")
 

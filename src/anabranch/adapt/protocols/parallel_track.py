@@ -78,10 +78,10 @@ def remaining_slots(
 ) -> Slots:
     """The slots of tracks that remember rows from before their cut, by births and slots of state."""
     found: list[tuple[int, int]] = []
-    for born, live in remembered:
-        for one in tracks:
-            if born <= one.cut:
-                found += intersect([(one.first, one.end)], sorted(live))
+    known = [*remembered] if tracks else []
+    for cut in sorted({one.cut for one in tracks}):
+        old = union([pair for born, live in known if born <= cut for pair in live], [])
+        found += intersect([(one.first, one.end) for one in tracks if one.cut == cut], old)
     return union(found, [])
 
 

@@ -90,6 +90,8 @@ def next_step(
 ) -> Step:  # fmt: skip
     """What a join does in the epoch to come, by both protocols."""
     flat, resting = wishes.flat, wishes.resting
+    if not tracks and now == (reshaped(wishes.shapes, flat, FLAT) if flat else wishes.shapes):
+        return Step(Turn(now), TrackTurn(now), ())
     tracked = next_tracks(
         now, tracks, wishes.shapes, wishes.by_track, flat, resting, remaining, len(owners), epoch
     )
