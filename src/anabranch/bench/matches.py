@@ -21,7 +21,7 @@ ROWS = 3_000
 EPOCHS = 20
 SETTLING = 12
 """Epochs that are not counted: state grows for ten, and shapes are chosen."""
-REPEATS = 2
+REPEATS = 3
 """Runs of each shape, in turn; of each epoch the least time counts."""
 SECONDS = 100
 REACH = 5
