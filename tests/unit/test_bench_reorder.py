@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -33,6 +33,11 @@ def test_the_figures_of_reorder() -> None:
     assert result.figures["results"] > 0
     for run in result.figures["runs"].values():
         assert min(run["halves"]) > 0
+        assert min(run["pairs_per_row"]) > 0
+        assert max(run["settled_after"]) <= 3
+    assert all(
+        run["settled_after"] == [0, 0] for run in map(result.figures["runs"].get, reorder.TREES)
+    )
     assert [bar.name for bar in result.bars] == [
         "over_best", "over_worst", "matches.100.time_over_best",
     ]  # fmt: skip
@@ -44,15 +49,21 @@ def test_the_figures_of_reorder() -> None:
 
 @pytest.mark.usefixtures("few")
 def test_a_shape_that_gives_other_rows_makes_it_unsound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_is(digest: tuple[int, ...]) -> Callable[..., dict[str, Any]]:
-        def run(frames: dict[str, list[pl.DataFrame]], shape: str) -> dict[str, Any]:
-            found = digest if shape == "adaptive" else expected_digest(frames, reorder.SQL)
-            return {"digest": found, "rows_per_s": 1, "halves": [1, 1]}
+    def one_is(digest: tuple[int, ...]) -> Callable[..., dict[str, tuple[int, ...]]]:
+        def run(
+            frames: dict[str, list[pl.DataFrame]], sql: str, shapes: Sequence[str], *_: Any
+        ) -> dict[str, tuple[int, ...]]:
+            known = expected_digest(frames, sql)
+            return {shape: digest if shape == "adaptive" else known for shape in shapes}
 
         return run
 
+    def figures(digest: tuple[int, ...]) -> dict[str, Any]:
+        return {"digest": digest, "rows_per_s": 1, "halves": [1, 1], "settled_after": [0, 0]}
+
+    monkeypatch.setattr(reorder, "_figures", figures)
     monkeypatch.setattr(reorder, "by_matches", lambda quick, steps: {})
     right = expected_digest(reorder._frames(200), reorder.SQL)
     for digest, sound in (right, True), ((0,), False):
-        monkeypatch.setattr(reorder, "_run", one_is(digest))
+        monkeypatch.setattr(reorder, "run_in_turn", one_is(digest))
         assert reorder.run_reorder(True, silent()).sound == sound

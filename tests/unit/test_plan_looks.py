@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from anabranch.control.looking import CREDIT, FIRST_COST, SOONER, Looking, Looks, Mix
+from anabranch.control.looking import CREDIT, FIRST_COST, PATIENCE, SOONER, Looking, Looks, Mix
 from anabranch.control.observed import JoinWork
 from anabranch.routing.shaped import Shaped
 
@@ -57,8 +57,30 @@ def spend(looks: Looks, epochs: int, work: JoinWork = WORK) -> float:
     return spent / epochs / work.seconds
 
 
-def test_a_join_that_stays_as_it_is_pays_for_its_looks() -> None:
-    assert 0.5 * EFFORT < spend(looked_at(), 1_000) <= EFFORT
+def test_a_join_that_stays_as_it_is_is_looked_at_less_and_less() -> None:
+    spent = spend(looked_at(), 1_000)
+    assert 0.8 * EFFORT / PATIENCE < spent <= 1.2 * EFFORT / PATIENCE
+
+
+def test_rows_that_become_others_end_the_patience() -> None:
+    looks = looked_at()
+    spend(looks, 1_000)
+    assert looks.patience == PATIENCE
+    looks.looked(PRICE)
+    looks.take_in(WORK, (50.0, 1000.0, 50.0), (), EFFORT)
+    assert looks.wanted(EFFORT, False)
+    looks.looked(PRICE)
+    assert looks.patience == 1
+
+
+def test_a_look_that_was_held_up_does_not_keep_others_from_coming() -> None:
+    looks = looked_at()
+    looks.looked(100 * PRICE)
+    assert looks.price <= 1.5 * PRICE
+    assert looks.paid > -3 * PRICE
+    for _ in range(20):
+        looks.looked(4 * PRICE)
+    assert looks.price == pytest.approx(4 * PRICE, rel=0.01), "what looks do take is found out"
 
 
 def test_rows_that_are_always_otherwise_get_no_more_than_the_credit() -> None:

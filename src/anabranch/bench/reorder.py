@@ -16,9 +16,17 @@ import numpy as np
 import polars as pl
 
 from anabranch.bench.matches import MATCHES, by_matches
+from anabranch.bench.matches import REPEATS as REPEATS_OF_MATCHES
 from anabranch.bench.measure import load, machine
 from anabranch.bench.result import Result
-from anabranch.bench.shape_runs import ADAPTIVE, TREES, Frames, expected_digest, run_shape
+from anabranch.bench.shape_runs import (
+    ADAPTIVE,
+    TREES,
+    Frames,
+    ShapeCourse,
+    expected_digest,
+    run_in_turn,
+)
 from anabranch.observe.bars import Bar
 from anabranch.observe.steps import Steps
 
@@ -33,6 +41,8 @@ SETTLING = 9
 SECONDS = 100
 """What an epoch covers; rows meet within so many epochs on either side."""
 REACH = 5
+REPEATS = 3
+"""Runs of each shape, in turn; of each epoch the least time counts, for others only add to it."""
 FAST = ("", "a", "b")
 SQL = (
     "SELECT a.t AS t, a.v AS x, b.v AS y, c.v AS z FROM a "
@@ -44,9 +54,11 @@ NOTES = (
     f"{KEYS} keys; rows meet within {REACH} epochs on either side. Of pairs of B and C one in 476 "
     "suits, of A and C one in 53, of A and B all.",
     f"The first {SETTLING} epochs of each half are not counted: state of the time before is still there.",
-    "rows_per_s is by the time of the processor, so that others on the machine do not count. over_best is "
-    "what the adaptive run does against the best of the fixed shapes in that half, the lesser of both; "
-    "over_worst what it does over all epochs against the worst of them.",
+    f"rows_per_s is by the time of the processor, of each epoch the least of {REPEATS} runs in turn: what "
+    "else the machine does only adds to it. over_best is what the adaptive run does against the best of the "
+    "fixed shapes in that half, the lesser of both; over_worst what it does over all epochs against the "
+    "worst of them. pairs_per_row says what shapes do whatever the machine does; settled_after the epochs of "
+    "each half until the last change of shape was there, in the run where that took longest.",
     "matches: streams of one rate, where a row meets so many of each other one; of pairs of B and C one in "
     "476 suits. time_over_best is the time of the adaptive run against the fastest fixed shape: shapes are "
     "chosen for time, and state is told beside it.",
@@ -59,13 +71,13 @@ def run_reorder(quick: bool, steps: Steps) -> Result:
     rows = ROWS // 2 if quick else ROWS
     before = load()
     frames = _frames(rows)
-    steps.expect(2 + len(TREES) + len(MATCHES))
+    repeats = 2 if quick else REPEATS
+    shapes = (*TREES, ADAPTIVE)
+    steps.expect(1 + len(MATCHES) + len(shapes) * (repeats + REPEATS_OF_MATCHES * len(MATCHES)))
     steps.begin("DuckDB, all at once")
     expected = expected_digest(frames, SQL)
-    runs: dict[str, dict[str, Any]] = {}
-    for shape in (*TREES, ADAPTIVE):
-        steps.begin(f"{shape}")
-        runs[shape] = _run(frames, shape)
+    courses = run_in_turn(frames, SQL, shapes, repeats, steps)
+    runs = {shape: _figures(course) for shape, course in courses.items()}
     equal = all(run.pop("digest") == expected for run in runs.values())
     halves = [
         max(runs[shape]["halves"][half] for shape in TREES) for half in range(len(EPOCHS) - 1)
@@ -83,6 +95,7 @@ def run_reorder(quick: bool, steps: Steps) -> Result:
         "over_best": round(over_best, 3),
         "over_worst": round(adaptive["rows_per_s"] / worst, 3),
         "settling_epochs": SETTLING,
+        "settled_after": adaptive["settled_after"],
         "runs": runs,
         "matches": matches,
     }
@@ -115,15 +128,19 @@ def _frames(rows: int) -> Frames:
     return frames
 
 
-def _run(frames: Frames, shape: str) -> dict[str, Any]:
-    """One run: rows a second in each half and over all, the most state, the shapes it came to."""
-    course = run_shape(frames, SQL, shape)
+def _figures(course: ShapeCourse) -> dict[str, Any]:
+    """Of one shape: rows a second in each half and over all, the most state, the shapes it came to."""
+    halves = list(pairwise(np.cumsum(EPOCHS).tolist()))
+    settled = [slice(begin + SETTLING, end) for begin, end in halves]
+    changed = [line["epoch"] + 1 for line in course.lines]
     return {
         "digest": course.digest,
         "rows_per_s": course.rate(slice(None)),
-        "halves": [
-            course.rate(slice(begin + SETTLING, end))
-            for begin, end in pairwise(np.cumsum(EPOCHS).tolist())
+        "halves": list(map(course.rate, settled)),
+        "pairs_per_row": list(map(course.pairs_per_row, settled)),
+        "settled_after": [
+            max((epoch - begin for epoch in changed if begin <= epoch < end), default=0)
+            for begin, end in halves
         ],
         "state_bytes_most": max(course.state),
         "changes": [
@@ -138,15 +155,18 @@ def reorder_lines(figures: dict[str, Any]) -> Iterator[str]:
     """What it says beside its bars."""
     for shape, run in figures["runs"].items():
         first, second = run["halves"]
+        pairs = " and ".join(f"{one:,}" for one in run["pairs_per_row"])
         yield (
             f"{shape}: {first:,} rows/s in the first half, {second:,} in the second, {run['rows_per_s']:,} "
-            f"over all; at most {run['state_bytes_most'] / 1e6:,.1f} MB of state"
+            f"over all; {pairs} pairs looked at for a row; at most {run['state_bytes_most'] / 1e6:,.1f} MB "
+            "of state"
         )
     for change in figures["runs"]["adaptive"]["changes"]:
         yield (
             f"after epoch {change['epoch']}: {change['shape']} in place of {change['before']} on "
             f"{change['partitions']} partitions"
         )
+    yield f"settled after {' and '.join(map(str, figures['settled_after']))} epochs"
     for number, one in figures["matches"].items():
         told = ", ".join(
             f"{shape} {run['rows_per_s']:,} rows/s and {run['state_bytes'] / 1e6:.1f} MB"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,6 +14,7 @@ import polars as pl
 
 from anabranch.bench.duck import connect
 from anabranch.errors import RunError
+from anabranch.observe.steps import Steps
 from anabranch.session import Session
 from anabranch.testing.sources import EpochSource
 
@@ -35,10 +37,35 @@ class ShapeCourse:
     lines: list[dict[str, Any]]
     """The changes of shape."""
     digest: tuple[int, ...]
+    pairs: np.ndarray
+    """Pairs of rows that were looked at."""
 
     def rate(self, epochs: slice) -> int:
         """Rows a second in some epochs."""
         return round(float(self.rows[epochs].sum() / self.seconds[epochs].sum()))
+
+    def pairs_per_row(self, epochs: slice) -> float:
+        """Pairs looked at for a row in some epochs: what a shape does, whatever the machine does beside."""
+        return round(float(self.pairs[epochs].sum() / self.rows[epochs].sum()), 2)
+
+
+def run_in_turn(
+    frames: Frames, sql: str, shapes: Sequence[str], repeats: int, steps: Steps
+) -> dict[str, ShapeCourse]:
+    """All shapes in turn, several times: of each epoch the least time, and the course that settled last."""
+    found: dict[str, ShapeCourse] = {}
+    for repeat in range(repeats):
+        for shape in shapes:
+            steps.begin(f"{shape}, run {repeat + 1}")
+            course, known = run_shape(frames, sql, shape), found.get(shape)
+            if known is not None:
+                if course.digest != known.digest:
+                    raise RunError(f"Two runs of the join as {shape} have different results.")
+                late = max(course, known, key=lambda one: [line["epoch"] for line in one.lines])
+                seconds = np.minimum(course.seconds, known.seconds)
+                course = replace(late, seconds=seconds)
+            found[shape] = course
+    return found
 
 
 def run_shape(frames: Frames, sql: str, shape: str) -> ShapeCourse:
@@ -71,9 +98,14 @@ def run_shape(frames: Frames, sql: str, shape: str) -> ShapeCourse:
         sum(one["memoryUsedBytes"] for one in epoch["stateOperators"])
         for epoch in run.recent_progress
     ]
+    pairs = [
+        sum(site["pairsCompared"] for site in epoch["customMetrics"]["sites"])
+        for epoch in run.recent_progress[:epochs]
+    ]
     rows = [sum(some[epoch].height for some in frames.values()) for epoch in range(epochs)]
     lines = [line for line in run.history() if line["kind"] == "replan" and line["accepted"]]
-    return ShapeCourse(np.diff(times), np.array(rows), state, lines, digest_of(results))
+    digest = digest_of(results)
+    return ShapeCourse(np.diff(times), np.array(rows), state, lines, digest, np.array(pairs))
 
 
 def digest_of(results: pl.DataFrame) -> tuple[int, ...]:

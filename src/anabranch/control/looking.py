@@ -2,7 +2,7 @@
 
 Every look is paid for out of a share of the work of its join. What rows are like, and what is remembered of
 them, says whether a look is wanted sooner: some can be had on credit, and are paid for later. So looks take
-that share of the time in the long run, whatever rows do.
+at most that share of the time in the long run, whatever rows do; where rows stay alike, a part of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from anabranch.control.observed import JoinWork
 from anabranch.routing.shaped import Shapes
 
-FIRST_COST = 0.05
+FIRST_COST = 0.01
 """Seconds in which a site counts what other shapes would do, as long as none has done so."""
 CHANGED = 2.0
 """Pairs of a row, or the share of an input in what comes or is remembered, that are so many times what they
@@ -25,6 +25,8 @@ SOONER = 15
 CREDIT = 10
 """Looks that can be had before they are paid for. A change of rates takes some, until all that is remembered
 is of the time since, and so does the start. What is paid is kept for one look."""
+PATIENCE = 4
+"""So many times the wait for a look becomes longer at most, twice with every look at rows that stay alike."""
 SLIGHT = 0.02
 """The share of an input that is as good as none."""
 
@@ -75,6 +77,8 @@ class Looks:
     """What rows were like at the last look."""
     anew: bool = True
     """Whether they had been otherwise at the one before it."""
+    patience: int = 1
+    """How many times as long as they are paid for looks that nothing asks for wait."""
 
     def take_in(self, done: JoinWork, rows: Sequence[float], shapes: Shapes, effort: float) -> None:
         """What the join has done in an epoch, and what its rows are like."""
@@ -92,8 +96,11 @@ class Looks:
     def looked(self, seconds: float) -> None:
         """A look has taken so long."""
         self.anew = self._changed
-        self.price, self.since = seconds or self.price, 0.0
-        self.paid -= seconds
+        self.patience = 1 if self.anew else min(2 * self.patience, PATIENCE)
+        # What else the machine does may hold up a look: it counts as at most two of the looks before
+        cost = min(seconds, 2 * self.price)
+        self.paid -= cost
+        self.price, self.since = (self.price + cost) / 2 if cost else self.price, 0.0
         self.seen = self.now
 
     @property
@@ -102,9 +109,11 @@ class Looks:
 
     def wanted(self, effort: float, doubtful: bool) -> bool:
         """Whether the next epoch is looked at."""
-        if self.paid >= self.price:
+        changed = self._changed
+        rested = effort * self.since >= (1 if changed else self.patience) * self.price
+        if self.paid >= self.price and rested:
             return True
-        soon = doubtful or (self._changed and SOONER * effort * self.since >= self.price)
+        soon = doubtful or (changed and SOONER * effort * self.since >= self.price)
         return soon and self.paid + CREDIT * self.price >= self.price
 
 

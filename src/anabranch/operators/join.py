@@ -18,7 +18,7 @@ import polars as pl
 
 from anabranch.language.expression import Named
 from anabranch.language.join import FILTERING, Join
-from anabranch.language.shape import M_WAY, MOST_INPUTS, read_shape
+from anabranch.language.shape import MOST_INPUTS, JoinShape
 from anabranch.operators.base import (
     END_OF_TIME,
     Moment,
@@ -63,7 +63,7 @@ class SymmetricJoin(RowByRow):
             self._inlet(number, {*shown, *self.read}) for number in range(len(node.parts))
         )
         self.span = span_of(node)
-        self._trees: dict[str, JoinTree] = {}
+        self._trees: dict[str | JoinShape, JoinTree] = {}
 
     def _inlet(self, number: int, wanted: set[str]) -> JoinInput:
         names = self.node.names[number]
@@ -134,10 +134,10 @@ class SymmetricJoin(RowByRow):
         for inlet in self.inlets:
             self._keep(inlet, record, state, upto)
 
-    def tree(self, shape: str) -> JoinTree:
-        """What runs a shape, the flat one as one join."""
+    def tree(self, shape: str | JoinShape) -> JoinTree:
+        """What runs a shape, the flat one as one join; or the shape of some of the inputs."""
         if shape not in self._trees:
-            self._trees[shape] = JoinTree(self, read_shape(shape or M_WAY, len(self.inlets)))
+            self._trees[shape] = JoinTree(self, shape)
         return self._trees[shape]
 
     @property

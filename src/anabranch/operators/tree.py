@@ -17,7 +17,14 @@ import polars as pl
 
 from anabranch.language.bounds import Bounds
 from anabranch.language.expression import Expression, columns_of
-from anabranch.language.shape import Inputs, JoinShape, inputs_of, subsets
+from anabranch.language.shape import (
+    M_WAY,
+    Inputs,
+    JoinShape,
+    inputs_of,
+    read_shape,
+    subsets,
+)
 from anabranch.operators.base import gathered
 from anabranch.operators.due import due_together
 from anabranch.operators.lookup import meet
@@ -74,7 +81,7 @@ class TreeJoin:
         self.bounds: Bounds = tuple(
             tuple(limits[mine[0]][other[0]] for other in self.parts) for mine in self.parts
         )
-        self._limits = list(self._beyond(limits))
+        self.limits = list(self._beyond(limits))
         self.condition = Residual(self._conjuncts(), join.node.schema)
 
     def _beyond(self, limits: Bounds) -> Iterator[tuple[int, int, int]]:
@@ -118,7 +125,7 @@ class TreeJoin:
                 asked = given(meeting, chosen)
                 chosen = [places[asked] for places in chosen]
             held = np.ones(len(chosen[0]), dtype=bool)
-            for i, j, most in self._limits:
+            for i, j, most in self.limits:
                 held &= self._time(meeting, chosen, j) - self._time(meeting, chosen, i) <= most
             some = chosen if held.all() else [places[held] for places in chosen]
             if self.condition and len(some[0]):
@@ -192,8 +199,10 @@ class TreeJoin:
 class JoinTree:
     """All joins of a tree, each after those that it is made of."""
 
-    def __init__(self, join: SymmetricJoin, shape: JoinShape) -> None:
+    def __init__(self, join: SymmetricJoin, shape: str | JoinShape) -> None:
         self._join = join
+        if isinstance(shape, str):
+            shape = read_shape(shape or M_WAY, len(join.inlets))
         self.joins = [TreeJoin(join, one) for one in shape.joins]
 
     def advance(
