@@ -41,6 +41,7 @@ from anabranch.plan.subquery import Subquery
 from anabranch.routing.frame import Frame, Inlet, alike, concat, narrow, pack, packed, unpack
 from anabranch.routing.locator import slot_of_locator
 from anabranch.routing.reach import Reach, SlotFlow, within
+from anabranch.state.folders import flushed_beside
 from anabranch.state.segment import LOCATOR, Ranges
 
 
@@ -82,23 +83,28 @@ def run_site(
     made = Made(orders.maps)
     if fault is None:
         try:
-            copies = Copies(orders, level, frames, sizes)
-            # In the order of the plan: each after those whose results it reads
-            for subquery in orders.plan.at_level(level):
-                inlets = [(subquery.name, number) for number in range(subquery.inputs)]
-                received = [frames.pop(inlet, []) for inlet in inlets]
-                done = report.subqueries[subquery.name] = SubqueryReport()
-                done.inputs = [(0, sizes.get(inlet, 0)) for inlet in inlets]
-                done.bytes_received = sum(size for _, size in done.inputs)
-                with computing(f"Subquery '{subquery.name}'"):
-                    done.bytes_received += copies.take(subquery, received)
-                done.rows_received = sum(f.rows.height for part in received for f in part)
-                for part, inlet in zip(received, inlets, strict=True):
-                    part += outbox.take_local(inlet)
-                laps.ended("take")
-                with computing(f"Subquery '{subquery.name}'"):
-                    _advance(orders, subquery, site, received, reach, report, outbox, made, laps)
-            outbox.combine()
+            with flushed_beside():
+                copies = Copies(orders, level, frames, sizes)
+                # In the order of the plan: each after those whose results it reads
+                for subquery in orders.plan.at_level(level):
+                    inlets = [(subquery.name, number) for number in range(subquery.inputs)]
+                    received = [frames.pop(inlet, []) for inlet in inlets]
+                    done = report.subqueries[subquery.name] = SubqueryReport()
+                    done.inputs = [(0, sizes.get(inlet, 0)) for inlet in inlets]
+                    done.bytes_received = sum(size for _, size in done.inputs)
+                    with computing(f"Subquery '{subquery.name}'"):
+                        done.bytes_received += copies.take(subquery, received)
+                    done.rows_received = sum(f.rows.height for part in received for f in part)
+                    for part, inlet in zip(received, inlets, strict=True):
+                        part += outbox.take_local(inlet)
+                    laps.ended("take")
+                    with computing(f"Subquery '{subquery.name}'"):
+                        _advance(
+                            orders, subquery, site, received, reach, report, outbox, made, laps
+                        )
+                outbox.combine()
+                laps.ended("combine")
+            laps.ended("flush")
             report.combined, report.condensed = outbox.combined, outbox.condensed
             report.held, report.made = outbox.held, made.of(site)
             report.copied = outbox.copied

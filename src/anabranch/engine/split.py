@@ -30,6 +30,7 @@ from anabranch.routing.hashing import hash_columns
 from anabranch.routing.sorting import distinct
 from anabranch.sinks.dead_letter import Letters
 from anabranch.sources.base import Piece
+from anabranch.state.folders import flushed_beside
 
 MANY_ROWS = 100_000
 """Rows that are looked at for them where there are few different values."""
@@ -42,11 +43,14 @@ def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
     report = SplitReport(started=laps.started)
     outbox = Outbox(orders)
     try:
-        if task == 0:
-            # The parcels of the first task come first everywhere
-            outbox.let_go(orders.held)
-        _read(orders, task, report, outbox, laps)
-        outbox.combine()
+        with flushed_beside():
+            if task == 0:
+                # The parcels of the first task come first everywhere
+                outbox.let_go(orders.held)
+            _read(orders, task, report, outbox, laps)
+            outbox.combine()
+            laps.ended("combine")
+        laps.ended("flush")
         report.combined, report.condensed = outbox.combined, outbox.condensed
         report.copied = outbox.copied
         report.held = outbox.held
@@ -54,7 +58,6 @@ def run_split(orders: Orders, task: int, handover: str = "") -> Iterator[bytes]:
         report.fault = Fault(type(error).__name__, str(error))
         outbox = Outbox(orders)
     sites = orders.sites if orders.plan.levels else 1
-    laps.ended("combine")
     boxes = outbox.by_site(sites)
     laps.ended("address")
     report.seconds, report.exchange_seconds = laps.total, laps.seconds["address"]

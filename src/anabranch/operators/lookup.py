@@ -40,11 +40,12 @@ def meet(
 ) -> Meeting | None:
     """Where rows of this epoch meet others; None if they do nowhere."""
     own = [side.locators() for side in sides]
-    asked = distinct(np.concatenate(own))
+    everything = asked = distinct(np.concatenate(own))
     remembered: dict[int, list[pl.DataFrame]] = {}
     for number in _order(sides, own, asked, state):
         # What only this input has new is no reason to look into what it remembers
-        wanted = _wanted(sides, number, asked, bounds)
+        fewer = asked if len(sides) > 2 and len(asked) < len(everything) else None
+        wanted = _wanted(sides, number, fewer, bounds)
         remembered[number] = state.probe(sides[number].table, wanted, after) if wanted else []
         have = [rows[LOCATOR].to_numpy() for rows in remembered[number]]
         asked = asked[_found(asked, np.concatenate([own[number], *have]))]
@@ -54,9 +55,9 @@ def meet(
 
 
 def _wanted(
-    sides: Sequence[Side], number: int, asked: np.ndarray, bounds: Bounds
+    sides: Sequence[Side], number: int, asked: np.ndarray | None, bounds: Bounds
 ) -> Stretches | None:
-    """What rows of an input the new rows of all others can meet, at the locators asked for."""
+    """What rows of an input the new rows of all others can meet, at the locators asked for; None: at all."""
     wanted = []
     for other, side in enumerate(sides):
         if other != number and side.arrived is not None:
@@ -64,8 +65,8 @@ def _wanted(
             locators = side.arrived[LOCATOR].to_numpy()
             reach = bounds[number][other], bounds[other][number]
             wanted.append(around(TIME, locators, times, *reach))
-    if len(sides) > 2:
-        wanted = [one.of(_places(asked, one.locators)[1]) for one in wanted]
+    if asked is not None:
+        wanted = [one.of(np.flatnonzero(_places(asked, one.locators)[1])) for one in wanted]
     wanted = [one for one in wanted if len(one.locators)]
     return together(wanted) if wanted else None
 

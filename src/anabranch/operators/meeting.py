@@ -133,8 +133,9 @@ class Meeting:
                 begin = bisect(self.times[number], begin, stop, low)
             if high is not None:
                 stop = bisect(self.times[number], begin, stop, high, after=True)
-            runs = Runs(np.arange(len(group)), begin, stop - begin)
-            found.append(runs.of(stop > begin))
+            some = np.flatnonzero(stop > begin)
+            begin = begin[some]
+            found.append(Runs(some, begin, stop[some] - begin))
         return joined(found)
 
     def _same_keys(self, chosen: dict[int, np.ndarray], number: int) -> np.ndarray:

@@ -9,12 +9,16 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
 from pathlib import Path
 
 from anabranch.errors import StateError
 
 HERE, UNLESS_THERE, EXCHANGE = -100, 1, 2
 """What Linux calls a path that is given whole, a rename that replaces nothing, and an exchange of two."""
+AT_ONCE = 4
+"""Flushes of a task that are under way at the same time: each is waiting, not work."""
 
 
 def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
@@ -28,7 +32,7 @@ def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
         make_folder(path.parent, private, fsync)
         path.mkdir(mode, exist_ok=True)
     if fsync:
-        sync(path.parent)
+        flush(path.parent)
 
 
 def make_file(path: Path, private: bool) -> None:
@@ -70,11 +74,71 @@ def _rename(path: Path, to: Path, how: int) -> None:
 
 def sync(path: Path) -> None:
     """Flushes a file or folder to the disk."""
-    handle = os.open(path, os.O_RDONLY)
+    _sync_opened(os.open(path, os.O_RDONLY), path)
+
+
+def _sync_opened(handle: int, path: Path) -> None:
     try:
         os.fsync(handle)
+    except OSError as error:
+        error.filename = str(path)
+        raise
     finally:
         os.close(handle)
+
+
+class _Beside:
+    """Flushes of a task that go on beside its work: files at once, folders when all is in them."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._begun: list[Future[None]] = []
+        self.folders: set[Path] = set()
+
+    def begin(self, path: Path) -> None:
+        # Opened now: by the time it is flushed it may have another name
+        handle = os.open(path, os.O_RDONLY)
+        self._begun.append(self._pool.submit(_sync_opened, handle, path))
+
+    def end(self) -> None:
+        """Waits until all of it is on the disk; StateError if something is not."""
+        try:
+            for folder in self.folders:
+                self.begin(folder)
+            for begun in self._begun:
+                begun.result()
+        except OSError as error:
+            raise StateError(
+                f"Cannot flush '{error.filename}' to the disk: {error.strerror or error}. The epoch is not "
+                "counted; free space or mend the folder and start again."
+            ) from error
+
+
+_BESIDE: ContextVar[_Beside | None] = ContextVar("beside", default=None)
+
+
+@contextlib.contextmanager
+def flushed_beside() -> Iterator[None]:
+    """What is to be flushed in this block is flushed beside it; at its end all of it is on the disk."""
+    with ThreadPoolExecutor(AT_ONCE, "anabranch-flush") as pool:
+        beside = _Beside(pool)
+        before = _BESIDE.set(beside)
+        try:
+            yield
+        finally:
+            _BESIDE.reset(before)
+        beside.end()
+
+
+def flush(path: Path) -> None:
+    """Flushes a file or folder to the disk: now, or by the end of `flushed_beside`."""
+    beside = _BESIDE.get()
+    if beside is None:
+        sync(path)
+    elif path.is_dir():
+        beside.folders.add(path)
+    else:
+        beside.begin(path)
 
 
 def cache_folder() -> Path:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anabranch.errors import StateError
-from anabranch.state.folders import make_file, make_folder, rename_once, sync
+from anabranch.state.folders import flush, make_file, make_folder, rename_once, sync
 from anabranch.state.uris import is_object
 
 FOLDERS = ("manifests", "sources", "state", "results", "events")
@@ -83,10 +83,10 @@ class Place:
         with self._hidden(name, fsync) as temporary:
             yield temporary
             if fsync:
-                sync(temporary)
+                flush(temporary)
             os.replace(temporary, self.root / name)
             if fsync:
-                sync((self.root / name).parent)
+                flush((self.root / name).parent)
 
     @contextlib.contextmanager
     def _hidden(self, name: str, fsync: bool) -> Iterator[Path]:
