@@ -190,11 +190,19 @@ class NullsLarge(StatementDialect):
 
 
 class QuotingDialect(NullsSmall):
-    """The same with texts in double quotes too, as Spark has them."""
+    """The same with texts in double quotes too, as Spark has them, and what a backslash says in them."""
+
+    UNESCAPED_SEQUENCES = {  # noqa: RUF012
+        "\\0": "\0", "\\Z": "\x1a", "\\%": "\\%", "\\_": "\\_", "\\a": "a", "\\f": "f", "\\v": "v",
+    }  # fmt: skip
 
     class Tokenizer(StatementDialect.Tokenizer):
         IDENTIFIERS: ClassVar = ["`"]
         QUOTES: ClassVar = ["'", '"']
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']
+        DROP_UNKNOWN_ESCAPES = True
+        STRING_ESCAPES_ALLOWED_IN_RAW_STRINGS = False
+        RAW_STRINGS: ClassVar = [(sign + quote, quote) for quote in "'\"" for sign in "rR"]
 
 
 BEGINNING = 500
@@ -244,7 +252,7 @@ def offset_of(tree: exp.Expr) -> int | None:
 
 def first_word(scope: Scope) -> str:
     """The word a text begins with, comments aside, in capitals."""
-    dialect = StatementDialect()
+    dialect = dialect_of(scope)()
     # Of a long text the beginning is enough, unless it ends in the midst of a comment or a quote
     with contextlib.suppress(SqlglotError):
         found = dialect.tokenize(scope.text[:BEGINNING])

@@ -60,7 +60,7 @@ ELSEWHERE: dict[type[exp.Expr], str] = {
     exp.Exists: "EXISTS stands in WHERE, alone or joined to other conditions by AND: write it there, in a "
     "query around this one",
     exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
-    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH, ENDS_WITH or REGEXP_MATCHES",
+    exp.Escape: "ESCAPE belongs to LIKE and ILIKE: for other patterns use REGEXP_MATCHES",
     exp.SimilarTo: "SIMILAR TO is not available: use REGEXP_FULL_MATCH with a regular expression",
     exp.Any: "ANY is not available: use IN (constants), or LIST_CONTAINS(xs, value) for a list",
     exp.All: "ALL is not available: compare with LIST_MAX(xs) or LIST_MIN(xs) of a list, or with the MAX or "
