@@ -211,8 +211,9 @@ _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
     "TOP": " TOP has no meaning in an endless stream: filter with WHERE or HAVING.",
+    "GROUPING": " GROUPING SETS are not available: write a query for each grouping.",
 }
-"""What to say where the parser gives up right after a word."""
+"""What to say where the parser gives up at a word, or right after it."""
 
 
 def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
@@ -231,7 +232,8 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         above = sum(len(text) + 1 for text in scope.text.split("\n")[: line - 1])
         offset = above + int(first.get("col") or 0) - len(near)
         before = scope.text[:offset].split()
-        hint = _HINTS.get(before[-1].upper(), "") if before else ""
+        words = [*before[-1:], *near.split()[:1]]
+        hint = next((_HINTS[word.upper()] for word in words if word.upper() in _HINTS), "")
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
