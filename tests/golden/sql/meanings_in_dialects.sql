@@ -7,7 +7,7 @@
 SELECT time, s LIKE '%!_%' ESCAPE '!' AS a, s NOT LIKE '%!%%' ESCAPE '!' AS b, s ILIKE 'A!_%w%' ESCAPE '!' AS c, s LIKE '%\_%' AS d, round(x) AS e, CAST(x AS INT) AS f, n ^ 2 AS g, substring(s, 0, 3) AS h, greatest(n, 1) AS i, extract(dow FROM ts) AS j, extract(second FROM ts) AS k, initcap(s) AS l FROM a
 
 --query duckdb dialect=duckdb
-SELECT time, s LIKE '%\_%' AS a, round(x) AS b, round(x, 2) AS c, CAST(x AS INT) AS d, n ^ 2 AS e, (n + 1) ^ 2 AS f, extract(second FROM ts) AS g, substring(s, 0, 3) AS h FROM a
+SELECT time, s LIKE '%\_%' AS a, round(x) AS b, round(x, 2) AS c, CAST(x AS INT) AS d, n ^ 2 AS e, (n + 1) ^ 2 AS f, extract(second FROM ts) AS g, substring(s, 0, 3) AS h, CAST(2.5 AS INT) AS i FROM a
 
 --query spark dialect=spark
 SELECT time, regexp_replace(s, '\\d', '#') AS a, regexp_extract(s, r'(\d)', 1) AS b, s LIKE '%\_%' AS c, 'it\'s\"' AS d, substring(s, 0, 3) AS e, substring(s, n * 0, 2) AS f, round(x, 2) AS g, CAST(x AS INT) AS h, CAST(ts AS BIGINT) AS i, CAST(CAST(90 AS TIMESTAMP) AS DOUBLE) AS j, extract(dow FROM ts) AS k, extract(second FROM ts) AS l, initcap(s) AS m, isnan(x) AS o, add_months(ts, 1) AS p, n / (n - 7) AS q, trunc(ts, 'MM') AS r, second(ts) AS t, n ^ 2 AS u FROM a
@@ -19,7 +19,7 @@ SELECT time, GREATEST(n, 1) AS a, LEAST(1, n, time) AS b, SUBSTRING(s FROM 0 FOR
 SELECT time, s LIKE '%\_%' AS a, s ILIKE 'A\_%' AS b, substring(s, 0, 3) AS c, substring(s, n, 9) AS d, substr(s, -5) AS e, CAST(x AS INT) AS f, n ^ 2 AS g, extract(second FROM ts) AS h, extract(milliseconds FROM ts) AS i, greatest(n, 1) AS j FROM a
 
 --plan
--- duckdb = a select time, s LIKE '%\_%' AS a, ROUND_AWAY(x) AS b, ROUND_AWAY(x, 2) AS c, CAST(ROUND(x) AS int32) AS d, POWER(n, 2) AS e, POWER(n + 1, 2) AS f, SECOND(ts) AS g, SUBSTRING(s, 0, 3) AS h
+-- duckdb = a select time, s LIKE '%\_%' AS a, ROUND_AWAY(x) AS b, ROUND_AWAY(x, 2) AS c, CAST(ROUND(x) AS int32) AS d, POWER(n, 2) AS e, POWER(n + 1, 2) AS f, SECOND(ts) AS g, SUBSTRING(s, 0, 3) AS h, CAST(2.5 AS int32) AS i
 -- flink = a select time, CASE WHEN n IS NULL THEN NULL ELSE GREATEST(n, 1) END AS a, CASE WHEN n IS NULL THEN NULL WHEN time IS NULL THEN NULL ELSE LEAST(1, n, time) END AS b, SUBSTRING(s, 1, 3) AS c, DOW(ts) + 1 AS d, ROUND_AWAY(x, 2) AS e, s LIKE '%\_%' AS f, SECOND(ts) AS g
 -- ours = a select time, REGEXP_MATCHES(s, '(?s)^.*_.*$') AS a, NOT (REGEXP_MATCHES(s, '(?s)^.*%.*$')) AS b, REGEXP_MATCHES(s, '(?si)^A_.*w.*$') AS c, s LIKE '%\_%' AS d, ROUND(x) AS e, CAST(x AS int32) AS f, n ^ 2 AS g, SUBSTRING(s, 0, 3) AS h, GREATEST(n, 1) AS i, DOW(ts) AS j, SECOND(ts) AS k, INITCAP(s) AS l
 -- postgres = a select time, REGEXP_MATCHES(s, '(?s)^.*_.*$') AS a, REGEXP_MATCHES(s, '(?si)^A_.*$') AS b, CASE WHEN 0 IS NULL THEN NULL ELSE SUBSTRING(s, GREATEST(0, 1), GREATEST(3 - (GREATEST(0, 1) - 0), 0)) END AS c, CASE WHEN n IS NULL THEN NULL ELSE SUBSTRING(s, GREATEST(n, 1), GREATEST(9 - (GREATEST(n, 1) - n), 0)) END AS d, CASE WHEN -5 IS NULL THEN NULL ELSE SUBSTRING(s, GREATEST(-5, 1)) END AS e, CAST(ROUND(x) AS int32) AS f, POWER(n, 2) AS g, (EPOCH_US(ts) % 60000000) / 1000000.0e0 AS h, (EPOCH_US(ts) % 60000000) / 1000.0e0 AS i, GREATEST(n, 1) AS j
@@ -44,11 +44,11 @@ SELECT time, s LIKE '%\_%' AS a, s ILIKE 'A\_%' AS b, substring(s, 0, 3) AS c, s
 SELECT * FROM (SELECT time, contains(s, '_'), NOT contains(s, '%'), starts_with(lower(s), 'a_') , contains(s, '\'), round_even(x, 0), CAST(trunc(x) AS INT), xor(n, 2), left(s, 2), greatest(n, 1), dayofweek(ts), second(ts), CASE time WHEN 1 THEN 'A_1 Word-Two X' WHEN 2 THEN 'Ab1' WHEN 3 THEN '50% 3' END FROM a) AS t(time, a, b, c, d, e, f, g, h, i, j, k, l)
 
 --expect duckdb
--- time int64 | a boolean | b float64 | c float64 | d int32 | e float64 | f float64 | g int64 | h string
--- 1 | false | 3.0 | 2.5 | 2 | 49.0 | 64.0 | 50 | 'a_'
--- 2 | false | -3.0 | -2.5 | -2 | NULL | NULL | 0 | 'aB'
--- 3 | false | 0.0 | 0.13 | 0 | 9.0 | 4.0 | 3 | '50'
--- 4 | NULL | NULL | NULL | NULL | 0.0 | 1.0 | 4 | NULL
+-- time int64 | a boolean | b float64 | c float64 | d int32 | e float64 | f float64 | g int64 | h string | i int32
+-- 1 | false | 3.0 | 2.5 | 2 | 49.0 | 64.0 | 50 | 'a_' | 3
+-- 2 | false | -3.0 | -2.5 | -2 | NULL | NULL | 0 | 'aB' | 3
+-- 3 | false | 0.0 | 0.13 | 0 | 9.0 | 4.0 | 3 | '50' | 3
+-- 4 | NULL | NULL | NULL | NULL | 0.0 | 1.0 | 4 | NULL | 3
 
 --duckdb duckdb
 same

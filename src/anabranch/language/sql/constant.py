@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed, fits_decimal
-from anabranch.language.expression import Call, Expression, Literal, type_named
+from anabranch.language.expression import Call, Expression, Literal, columns_of, type_named
 from anabranch.language.kinds import suggest_type, type_words
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.spelling import Spelling
@@ -121,6 +121,8 @@ def _as_cast(
             "write EPOCH(ts) or EPOCH_US(ts) for a number, FROM_EPOCH(seconds) or FROM_EPOCH_MS(…) for a "
             "time, DATE_DIFF('day', a, b) for days."
         )
-    if spelling.rounds_casts and kind.is_float() and wanted.is_integer():
+    # What is written with a point, as 2.5, is no float yet: it has its digits, and its half goes up
+    floating = any(columns_of(inner)) or (isinstance(inner, Literal) and type(inner.value) is float)
+    if spelling.rounds_casts and kind.is_float() and floating and wanted.is_integer():
         return Call("round", (inner,))
     return inner

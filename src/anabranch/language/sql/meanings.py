@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from anabranch.errors import LanguageError
 from anabranch.language.expression import Call, Expression, Literal
 from anabranch.language.shorthand import PARTS, date_part
 from anabranch.language.sql.dialect import Scope
@@ -87,6 +88,8 @@ def _trunc(arguments: Arguments, scope: Scope) -> Expression:
     value, *unit = arguments
     if unit and scope.kind(value).is_temporal():
         return date_trunc([unit[0], value], scope).cast("date")
+    if unit:
+        raise LanguageError("TRUNC of a number takes 1 argument: ROUND has digits.")
     return Call("trunc", tuple(arguments))
 
 
