@@ -115,6 +115,22 @@ def _ip_text(number: pl.Expr) -> pl.Expr:
     return pl.when(known).then(pl.concat_str(*octets, separator="."))
 
 
+def as_column(constant: pl.Expr, beside: pl.Expr, kind: pl.DataType) -> pl.Expr:
+    """A number in every row, NULL where the value beside it is: Polars has shortcuts for one alone."""
+    return (beside == beside).cast(kind) * constant
+
+
+def _power(base: pl.Expr, exponent: pl.Expr) -> pl.Expr:
+    """As the library of C has it. With one exponent, as in a batch of one row, Polars multiplies instead."""
+    double = pl.Float64()
+    bases, exponents = (
+        as_column(one.cast(double), other, double)
+        for one, other in ((base, exponent), (exponent, base))
+    )
+    nothing = pl.lit(None, double)
+    return bases.append(nothing).pow(exponents.append(nothing)).slice(0, bases.len())
+
+
 FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -146,13 +162,14 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "abs": lambda a: a.abs(),
     "sign": lambda a: a.cast(pl.Float64).sign().fill_nan(0.0).cast(pl.Int64),
     "round": lambda a, digits=0: a.round(digits),
+    "round_away": lambda a, digits=0: a.round(digits, mode="half_away_from_zero"),
     "floor": lambda a: a.floor(),
     "ceil": lambda a: a.ceil(),
     "sqrt": lambda a: a.sqrt(),
     "exp": lambda a: a.exp(),
     "ln": lambda a: a.cast(pl.Float64).log(),
     "log10": lambda a: a.cast(pl.Float64).log10(),
-    "power": lambda a, b: a.cast(pl.Float64).pow(b.cast(pl.Float64)),
+    "power": _power,
     "upper": lambda a: a.str.to_uppercase(),
     "lower": lambda a: a.str.to_lowercase(),
     "length": lambda a: a.str.len_chars().cast(pl.Int64),
@@ -177,7 +194,9 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "hour": lambda a: a.dt.hour().cast(pl.Int64),
     "minute": lambda a: a.dt.minute().cast(pl.Int64),
     "second": lambda a: a.dt.second().cast(pl.Int64),
-    "epoch": lambda a: a.cast(pl.Datetime("us")).dt.epoch("us") / 1e6,
+    "epoch": lambda a: (
+        a.cast(pl.Datetime("us")).dt.epoch("us") / as_column(pl.lit(1e6), a, pl.Float64())
+    ),
     "date_trunc": lambda unit, a: a.dt.truncate(TRUNCATIONS[unit]),
     "ip_number": _ip_number,
     "ip_text": _ip_text,
@@ -201,8 +220,9 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
 }
 
 CONSTANTS: Mapping[str, tuple[int, ...]] = {
-    "like": (1,), "round": (1,), "right": (1,), "trim": (1,), "ltrim": (1,), "rtrim": (1,),
-    "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2), "local_trunc": (0, 2),
+    "like": (1,), "round": (1,), "round_away": (1,), "right": (1,), "trim": (1,), "ltrim": (1,),
+    "rtrim": (1,), "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2),
+    "local_trunc": (0, 2),
     **TEXT_CONSTANTS, **NESTED_CONSTANTS,
     "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,),
     "strpdate": (1,),
@@ -217,7 +237,7 @@ def misuse(function: str, place: int, value: object) -> str | None:
     match function, place:
         case "date_trunc", 0:
             fits, wanted = value in TRUNCATIONS, f"one of {', '.join(TRUNCATIONS)}"
-        case "round", 1:
+        case (("round" | "round_away"), 1):
             fits, wanted = whole and 0 <= value <= 15, "a number of digits from 0 to 15"  # type: ignore[operator]
         case "right", 1:
             fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]

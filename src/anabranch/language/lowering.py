@@ -26,7 +26,7 @@ from anabranch.language.decimals import (
     product_type,
     sum_type,
 )
-from anabranch.language.functions import CONSTANTS, FUNCTIONS, misuse, shift
+from anabranch.language.functions import CONSTANTS, FUNCTIONS, as_column, misuse, shift
 from anabranch.language.kinds import type_named
 from anabranch.language.operands import check_cast, check_operands
 from anabranch.language.polars_kind import polars_kind
@@ -140,8 +140,10 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         # What is no text is written as CAST writes it
         texts = (cast(part.expr, part.kind, pl.String(), strict=True) for part in arguments)
         return Typed(FUNCTIONS[function](*texts), pl.String())
-    plain = _plain_arguments(call, arguments)
-    kind, expr = polars_kind(function, arguments), FUNCTIONS[function](*plain)
+    kind, plain = polars_kind(function, arguments), _plain_arguments(call, arguments)
+    if function in ("/", "//", "%") and kind.is_float():
+        plain = _row_by_row(arguments, plain, kind)
+    expr = FUNCTIONS[function](*plain)
     if kind.is_float() and all(part.is_constant or not part.kind.is_float() for part in arguments):
         # Polars would take what is made of constants alone for as wide as what it meets
         expr = expr.cast(kind)
@@ -190,6 +192,19 @@ def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
             )
         plain.append(value)
     return plain
+
+
+def _row_by_row(
+    arguments: Sequence[Typed], plain: list[pl.Expr], kind: pl.DataType
+) -> list[pl.Expr]:
+    """The operands with a constant divisor as a column, for Polars would multiply by 1 / constant.
+
+    That is 0 for 49.0 // 49.0 and 0.30000000000000004 for 3 / 10.0, but not in a batch of one row.
+    """
+    value, by = plain
+    if arguments[0].is_constant or not arguments[1].is_constant:
+        return plain
+    return [value, as_column(by, value, kind)]
 
 
 _MEETING = COMPARISONS | frozenset(

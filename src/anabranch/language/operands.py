@@ -53,12 +53,12 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
                 f"of time. {'|| joins texts. ' if 'texts' in unfit else ''}CAST them, or write "
                 "CASE WHEN … THEN 1 ELSE 0 END for a condition."
             )
-    elif function == "concat":
+    elif function in ("concat", "concat_ws"):
         if _families(arguments) & {"lists", "structs"}:
             raise LanguageError(
                 f"'{call}' joins {_told(arguments, ' and ')}; expected texts. LIST_CONCAT joins lists."
             )
-        if "bytes" in _families(arguments):
+        if function == "concat" and "bytes" in _families(arguments):
             raise LanguageError(
                 f"'{call}' joins {_told(arguments, ' and ')}; expected texts. CAST bytes to VARCHAR, which "
                 "writes those that are no letters as \\x00."

@@ -56,6 +56,13 @@ def _translate(text: pl.Expr, old: str, new: str) -> pl.Expr:
     return text.str.replace_many(list(pairs), list(pairs.values())) if pairs else text
 
 
+def _capitals(text: pl.Expr) -> pl.Expr:
+    """Each word between spaces with a capital first."""
+    word = pl.element()
+    capital = pl.concat_str(word.str.slice(0, 1).str.to_uppercase(), word.str.slice(1))
+    return text.str.to_lowercase().str.split(" ").list.eval(capital).list.join(" ")
+
+
 TEXTS: Mapping[str, Callable[..., pl.Expr]] = {
     "regexp_matches": lambda a, pattern: a.str.contains(pattern),
     "regexp_full_match": lambda a, pattern: a.str.contains(f"^(?:{pattern})$"),
@@ -71,6 +78,7 @@ TEXTS: Mapping[str, Callable[..., pl.Expr]] = {
         a.repeat_by(count.clip(0).cast(pl.UInt32)).list.join("")
     ),
     "initcap": lambda a: a.str.to_titlecase(),
+    "initcap_words": _capitals,
     "translate": _translate,
     "concat_ws": lambda separator, *parts: pl.concat_str(
         *parts, separator=separator, ignore_nulls=True

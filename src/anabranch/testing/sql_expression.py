@@ -138,6 +138,8 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} IS DISTINCT FROM {parts[1]})"
         case "like":
             return f"({parts[0]} LIKE {parts[1]})"
+        case "round_away":
+            return f"round({', '.join(parts)})"
         case "round":
             digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
             if kinds[0].is_decimal():

@@ -82,8 +82,8 @@ def read_form(name: str, tree: exp.Anonymous, scope: Scope) -> AggregateCall:
                 need(1, 1)
                 if distinct and order:
                     raise LanguageError(f"{written}(DISTINCT …) is ascending: leave ORDER BY out.")
-                if written == "COLLECT_LIST":
-                    # Spark leaves NULL out
+                if written == "COLLECT_LIST" or scope.spelling.name == "spark":
+                    # Spark leaves NULL out, in ARRAY_AGG too
                     return collecting.array_agg(arguments[0], order).filter(
                         arguments[0].is_not_null()
                     )

@@ -8,10 +8,12 @@ import re
 import polars as pl
 from sqlglot import exp
 
+from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed, fits_decimal
-from anabranch.language.expression import Expression, Literal, type_named
-from anabranch.language.kinds import suggest_type
+from anabranch.language.expression import Call, Expression, Literal, columns_of, type_named
+from anabranch.language.kinds import suggest_type, type_words
 from anabranch.language.sql.dialect import Scope
+from anabranch.language.sql.spelling import Spelling
 
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TYPE_NAMES = {
@@ -28,7 +30,7 @@ def read_constant(tree: exp.Expr, scope: Scope) -> Literal:
             return Literal(None)
         case exp.Boolean():
             return Literal(bool(tree.this))
-        case exp.Literal(is_string=True):
+        case exp.Literal(is_string=True) | exp.RawString():
             return Literal(str(tree.this))
     digits = str(tree.this)
     if not isinstance(tree, exp.HexString) and not digits.isdigit():
@@ -94,4 +96,33 @@ def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:
             return Literal(read.fromisoformat(inner.value))
         except ValueError as error:
             raise scope.error(f"{inner} is not a {name} such as 2026-01-31.", tree) from error
+    wanted = type_named(name)
+    assert wanted is not None
+    with scope.placed(tree):
+        inner = _as_cast(inner, scope.kind(inner), wanted, scope.spelling)
     return inner.try_cast(name) if trying else inner.cast(name)
+
+
+def _as_cast(
+    inner: Expression, kind: pl.DataType, wanted: pl.DataType, spelling: Spelling
+) -> Expression:
+    """What a CAST means in a dialect, as a value that can be cast here."""
+    if (kind.is_temporal() and wanted.is_numeric()) or (kind.is_numeric() and wanted.is_temporal()):
+        if isinstance(kind, pl.Datetime) and spelling.name == "spark":
+            return (
+                Call("floor", (Call("epoch", (inner,)),))
+                if wanted.is_integer()
+                else Call("epoch", (inner,))
+            )
+        if isinstance(wanted, pl.Datetime) and spelling.name == "spark":
+            return Call("from_epoch", (inner,))
+        raise LanguageError(
+            f"{inner} is {type_words(kind)}, which engines make {type_words(wanted)} of in different ways: "
+            "write EPOCH(ts) or EPOCH_US(ts) for a number, FROM_EPOCH(seconds) or FROM_EPOCH_MS(…) for a "
+            "time, DATE_DIFF('day', a, b) for days."
+        )
+    # What is written with a point, as 2.5, is no float yet: it has its digits, and its half goes up
+    floating = any(columns_of(inner)) or (isinstance(inner, Literal) and type(inner.value) is float)
+    if spelling.rounds_casts and kind.is_float() and floating and wanted.is_integer():
+        return Call("round", (inner,))
+    return inner

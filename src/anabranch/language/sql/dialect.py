@@ -190,11 +190,19 @@ class NullsLarge(StatementDialect):
 
 
 class QuotingDialect(NullsSmall):
-    """The same with texts in double quotes too, as Spark has them."""
+    """The same with texts in double quotes too, as Spark has them, and what a backslash says in them."""
+
+    UNESCAPED_SEQUENCES = {  # noqa: RUF012
+        "\\0": "\0", "\\Z": "\x1a", "\\%": "\\%", "\\_": "\\_", "\\a": "a", "\\f": "f", "\\v": "v",
+    }  # fmt: skip
 
     class Tokenizer(StatementDialect.Tokenizer):
         IDENTIFIERS: ClassVar = ["`"]
         QUOTES: ClassVar = ["'", '"']
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']
+        DROP_UNKNOWN_ESCAPES = True
+        STRING_ESCAPES_ALLOWED_IN_RAW_STRINGS = False
+        RAW_STRINGS: ClassVar = [(sign + quote, quote) for quote in "'\"" for sign in "rR"]
 
 
 BEGINNING = 500
@@ -203,8 +211,9 @@ _SETS = (TokenType.ROLLUP, TokenType.CUBE, TokenType.GROUPING_SETS)
 
 _HINTS = {
     "TOP": " TOP has no meaning in an endless stream: filter with WHERE or HAVING.",
+    "GROUPING": " GROUPING SETS are not available: write a query for each grouping.",
 }
-"""What to say where the parser gives up right after a word."""
+"""What to say where the parser gives up at a word, or right after it."""
 
 
 def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
@@ -223,7 +232,8 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         above = sum(len(text) + 1 for text in scope.text.split("\n")[: line - 1])
         offset = above + int(first.get("col") or 0) - len(near)
         before = scope.text[:offset].split()
-        hint = _HINTS.get(before[-1].upper(), "") if before else ""
+        words = [*before[-1:], *near.split()[:1]]
+        hint = next((_HINTS[word.upper()] for word in words if word.upper() in _HINTS), "")
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
@@ -244,7 +254,7 @@ def offset_of(tree: exp.Expr) -> int | None:
 
 def first_word(scope: Scope) -> str:
     """The word a text begins with, comments aside, in capitals."""
-    dialect = StatementDialect()
+    dialect = dialect_of(scope)()
     # Of a long text the beginning is enough, unless it ends in the midst of a comment or a quote
     with contextlib.suppress(SqlglotError):
         found = dialect.tokenize(scope.text[:BEGINNING])

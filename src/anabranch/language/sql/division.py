@@ -1,8 +1,11 @@
-"""Division of integers, as the dialect of a text has it."""
+"""Division of integers and powers, as the dialect of a text has them."""
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from anabranch.language.expression import Call, Expression, Literal
+from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.spelling import Spelling
 
 
@@ -30,3 +33,20 @@ def divided(sign: str, left: Expression, right: Expression, spelling: Spelling) 
     if sign == "/":
         return Call("case", (apart, Call("+", (down, Literal(1))), down))
     return Call("case", (apart, Call("-", (rest, right)), rest))
+
+
+def not_zero(divisor: Expression) -> Expression:
+    """A divisor, NULL in place of zero: so is what Spark divides by zero."""
+    if isinstance(divisor, Literal) and divisor.value:
+        return divisor
+    return Call("case", (divisor == Literal(0), Literal(None), divisor))
+
+
+def power(tree: exp.BitwiseXor, base: Expression, exponent: Expression, scope: Scope) -> Expression:
+    """`x ^ y` as a power; the parser knows it as an operator of bits, which binds less."""
+    for side in (tree.this, tree.expression):
+        if isinstance(side, (exp.Binary, exp.Unary)) and not isinstance(side, (exp.Paren, exp.Dot)):
+            raise scope.error(
+                "^ is a power here, among other operators: write POWER(x, y), or parentheses.", side
+            )
+    return Call("power", (base, exponent))

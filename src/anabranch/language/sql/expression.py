@@ -35,7 +35,7 @@ from anabranch.language.sql.constant import (
     read_constant,
 )
 from anabranch.language.sql.dialect import Scope, offset_of, parse
-from anabranch.language.sql.division import divided, remainder
+from anabranch.language.sql.division import divided, not_zero, power, remainder
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
 from anabranch.language.sql.interval import months_of, months_text, read_interval
 from anabranch.language.sql.like import like
@@ -91,7 +91,7 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             return translate(tree.this, scope)
         case exp.Column():
             return read_column(tree, scope)
-        case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null():
+        case exp.Literal() | exp.HexString() | exp.Boolean() | exp.Null() | exp.RawString():
             return read_constant(tree, scope)
         case exp.Neg(this=exp.Literal(this=digits)) if str(digits) == str(2**63):
             return Literal(-(2**63))
@@ -115,9 +115,8 @@ def translate(tree: exp.Expr, scope: Scope) -> Expression:
             return value.between(*(as_time(end, value, tree, scope) for end in ends))
         case exp.In():
             return _in(tree, scope)
-        case exp.Like() | exp.ILike():
-            value, pattern = _sides(tree, scope)
-            return like(tree, value, pattern, scope)
+        case exp.Like() | exp.ILike() | exp.Escape(this=exp.Like() | exp.ILike()):
+            return like(tree, scope, translate)
         case exp.Case():
             return _case(tree, scope)
         case exp.If():
@@ -190,6 +189,8 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
         count = Literal(months if operator == "+" else -months)
         return Call("add_months", (translate(tree.this, scope), count))
     left, right = (_typed(tree, side, scope) for side in (tree.this, tree.expression))
+    if isinstance(tree, exp.BitwiseXor) and scope.spelling.powers:
+        return power(tree, left, right, scope)
     if operator in COMPARISONS:
         left, right = _timed((left, right), tree, scope)
     for span, day in ((left, right), (right, left)):
@@ -205,6 +206,8 @@ def _binary(tree: exp.Expr, scope: Scope) -> Expression:
     whole = all(scope.kind(side).is_integer() for side in (left, right))
     if operator == "%":
         return remainder(left, right, whole, scope.spelling)
+    if operator == "/" and scope.spelling.name == "spark":
+        right = not_zero(right)
     if operator == "/" and whole:
         return divided(operator, left, right, scope.spelling)
     return Call(operator, (left, right))
@@ -215,7 +218,8 @@ def _typed(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
     if isinstance(tree, (exp.And, exp.Or, exp.Not)):
         return _condition(tree, side, scope)
     operand = translate(side, scope)
-    if isinstance(tree, (*_BITWISE, exp.BitwiseNot)):
+    power = isinstance(tree, exp.BitwiseXor) and scope.spelling.powers
+    if isinstance(tree, (*_BITWISE, exp.BitwiseNot)) and not power:
         kind = scope.kind(operand)
         if not kind.is_integer() and kind != pl.Null:
             raise scope.error(f"{name_of(tree)} needs an integer, but {operand} is {kind}.", side)

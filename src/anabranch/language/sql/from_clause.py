@@ -24,7 +24,7 @@ from anabranch.language.sql.expression import translate
 from anabranch.language.sql.join_scope import JoinScope, Pair, conjuncts, within_rows
 from anabranch.language.sql.refuse import refuse_clauses, refuse_input
 from anabranch.language.sql.table_function import SIZES, function_of, input_of, windowed
-from anabranch.language.sql.temporal_join import joined_as_of
+from anabranch.language.sql.temporal_join import is_asof, joined_as_of, takes_versions
 from anabranch.language.sql.unnesting import gives_elements, unnested
 
 
@@ -157,7 +157,7 @@ class From:
         name, right = self._input(tree.this)
         joining = JoinScope.of(before, name, right.node.schema)
         pairs = [self._using(column, kind, joining) for column in tree.args.get("using") or ()]
-        if tree.this.args.get("version"):
+        if takes_versions(tree, right):
             self.query = joined_as_of(tree, kind, joining, (self.query, right), pairs)
             self.tables = {**self.tables, name: joining.names}
             return
@@ -234,6 +234,7 @@ class From:
         method, side, kind = (
             str(tree.args.get(part) or "").upper() for part in ("method", "side", "kind")
         )
+        method = "" if is_asof(tree) else method
         if not method and kind in ("SEMI", "ANTI") and side in ("", "LEFT"):
             return kind.lower()
         if kind == "CROSS" and not method and not side:

@@ -16,7 +16,7 @@ from anabranch.language.sql.rewrites import REWRITES
 
 _OPERATORS = (
     "not", "negate", "is_null", "is_not_null", "is_distinct", "case", "like", "local_trunc", "to_zone",
-    "at_zone", "position_of", "field", "json_text", "strpdate", "add_days",
+    "at_zone", "position_of", "field", "json_text", "strpdate", "add_days", "round_away", "initcap_words",
 )  # fmt: skip
 NAMED_FUNCTIONS = (
     *(name for name in FUNCTIONS if name.isidentifier() and name not in _OPERATORS),

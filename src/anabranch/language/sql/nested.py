@@ -18,6 +18,7 @@ NESTED = (
     exp.Bracket, exp.Dot, exp.Struct, exp.Array, exp.JSONExtract, exp.JSONExtractScalar,
     exp.JSONBExtract, exp.JSONBExtractScalar,
 )  # fmt: skip
+_JSON_TYPES = (exp.DType.JSON, exp.DType.JSONB)
 
 
 def read_nested(tree: exp.Expr, scope: Scope, translate: Translate) -> Expression:
@@ -136,6 +137,8 @@ def _json(tree: exp.Expr, scope: Scope, translate: Translate) -> Expression:
     while isinstance(inner, (exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtractScalar)):
         keys = _path(inner.expression, inner, scope) + keys
         inner = inner.this.unnest()
+        while isinstance(inner, exp.Cast) and inner.to.this in _JSON_TYPES:
+            inner = inner.this.unnest()  # as PostgreSQL has to say; JSON is a text here
     value = translate(inner, scope)
     if scope.kind(value) != pl.String:
         raise scope.error(f"->> reads JSON in a text, but {value} is {scope.kind(value)}.", tree)

@@ -60,11 +60,20 @@ ELSEWHERE: dict[type[exp.Expr], str] = {
     exp.Exists: "EXISTS stands in WHERE, alone or joined to other conditions by AND: write it there, in a "
     "query around this one",
     exp.Window: "OVER is not available here: compute it in the SELECT list of a sub-query and use its name",
-    exp.Escape: "ESCAPE is not available: use CONTAINS, STARTS_WITH, ENDS_WITH or REGEXP_MATCHES",
+    exp.Escape: "ESCAPE belongs to LIKE and ILIKE: for other patterns use REGEXP_MATCHES",
     exp.SimilarTo: "SIMILAR TO is not available: use REGEXP_FULL_MATCH with a regular expression",
     exp.Any: "ANY is not available: use IN (constants), or LIST_CONTAINS(xs, value) for a list",
     exp.All: "ALL is not available: compare with LIST_MAX(xs) or LIST_MIN(xs) of a list, or with the MAX or "
     "MIN of a sub-query",
+    exp.WithinGroup: "WITHIN GROUP belongs to PERCENTILE_CONT(fraction), PERCENTILE_DISC(fraction) and "
+    "LISTAGG",
+    exp.Aliases: "a list of names cannot follow here. ROLLUP and CUBE are not available: write a query for "
+    "each grouping",
+    exp.IgnoreNulls: "IGNORE NULLS is not available: leave NULL out with FILTER (WHERE x IS NOT NULL)",
+    exp.Tuple: "rows of values cannot be compared: compare each, as in a = 1 AND b = 2",
+    exp.Glob: "GLOB is not available: use LIKE or REGEXP_MATCHES",
+    exp.JSONBContainsTopKey: "? is not available: write j ->> 'name' IS NOT NULL",
+    exp.Parameter: "@ is not available: write ABS(x)",
     exp.Filter: "FILTER belongs to an aggregate",
     exp.Star: STAR,
     exp.Block: "there is more than one statement: register each as a query of its own",

@@ -14,6 +14,7 @@ from anabranch.errors import LanguageError
 from anabranch.language.expression import Call, Expression, Literal
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.division import remainder
+from anabranch.language.sql.meanings import MEANINGS
 from anabranch.language.sql.time_rewrites import TIME_REWRITES, Arguments, Rewrite, text_constant
 
 _SEVERAL = re.compile(r"""\*|\.\.|\?|\[[^\]'"]*[:,]""")
@@ -134,7 +135,7 @@ def _map(arguments: Arguments, scope: Scope) -> Expression:
 
 
 REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
-    **TIME_REWRITES,
+    **TIME_REWRITES, **MEANINGS,
     "regexp_replace": (3, 4, _regexp_replace), "regexp_extract": (2, 3, _regexp_extract),
     "split": (2, 2, _split), "string_split": (2, 2, _split), "string_to_array": (2, 2, _split),
     "str_split": (2, 2, _split),

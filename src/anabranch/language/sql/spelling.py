@@ -35,30 +35,48 @@ class Spelling:
     """Whether CONCAT passes over NULL, where it is NULL in others."""
     least_date_part: int = 0
     """The number of Sunday in dayofweek()."""
+    escapes: bool = False
+    """Whether a backslash in a text stands for the sign after it, as in '\\\\d' and '\\n'."""
+    like_escapes: bool = False
+    """Whether a backslash in a LIKE pattern takes the meaning of the sign after it away."""
+    powers: bool = False
+    """Whether `^` is a power, not an exclusive or."""
+    rounds_away: bool = False
+    """Whether ROUND of a float takes a half away from zero, not to the even neighbour."""
+    rounds_casts: bool = False
+    """Whether a CAST of a float to an integer rounds, not cuts off."""
+    whole_seconds: bool = True
+    """Whether EXTRACT leaves the fraction of a second out."""
 
 
 OURS = Spelling("anabranch", floors=True)
 SPELLINGS = {
     "anabranch": OURS,
     "duckdb": Spelling(
-        "duckdb", fractions=True, functions={"log": "log10"}, concat_skips_null=True,
+        "duckdb", fractions=True, functions={"log": "log10"}, concat_skips_null=True, powers=True,
+        rounds_away=True, rounds_casts=True,
     ),
     "spark": Spelling(
         "spark", fractions=True, first=0, double_quotes_text=True, functions={"log": "ln"},
-        nulls="small", least_date_part=1,
+        nulls="small", least_date_part=1, escapes=True, like_escapes=True, rounds_away=True,
+        whole_seconds=False,
     ),
     "flink": Spelling(
         "flink", slide_first=True, functions={"log": "ln"}, nulls="small", least_date_part=1,
+        rounds_away=True,
     ),
     "postgres": Spelling(
         "postgres", functions={"log": "log10"}, nulls="large", concat_skips_null=True,
+        like_escapes=True, powers=True, rounds_casts=True, whole_seconds=False,
     ),
     "risingwave": Spelling(
         "risingwave", slide_first=True, functions={"log": "log10"}, nulls="large",
-        concat_skips_null=True,
+        concat_skips_null=True, like_escapes=True, powers=True, rounds_casts=True,
+        whole_seconds=False,
     ),
     "arroyo": Spelling(
         "arroyo", slide_first=True, functions={"log": "log10"}, nulls="large", concat_skips_null=True,
+        like_escapes=True,
     ),
 }  # fmt: skip
 
