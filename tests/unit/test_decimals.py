@@ -70,7 +70,8 @@ def theirs(text: str) -> tuple[str, list[object]]:
         "trunc(price)", "trunc(-price)", "trunc(wide)", "{'a': wide, 'b': i}.a", "[price, rate][2]",
         "[price, 1][2]", "[whole, i][2]", "list_concat([price], [rate, 2])[2]", "concat_ws('/', price, wide)",
         "list_contains([price, rate], rate)", "list_contains([wide], wide)", "list_contains([price], 0.15)",
-        "list_contains([f], price)", "list_contains([i], whole)", "[price, f][1]",
+        "list_contains([f], price)", "concat_ws('/', TIMESTAMP '2026-01-01 00:00:00', price)",
+        "list_contains([i], whole)", "[price, f][1]",
     ],
 )  # fmt: skip
 def test_results_have_the_types_and_digits_of_duckdb(text: str) -> None:
