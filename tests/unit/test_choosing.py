@@ -153,6 +153,13 @@ def test_lanes_need_folders(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("made", ["[x, time]", "{'a': [x, time]}"])
+def test_lists_and_structs_of_what_needs_128_bits_are_refused(made: str) -> None:
+    rows = pl.DataFrame({"time": [1], "x": pl.Series([1], dtype=pl.UInt64)})
+    with pytest.raises(LanguageError, match="needs 128 bits"):
+        session(rows).query("q", f"SELECT time, {made} AS y FROM s")
+
+
 def test_what_needs_128_bits_is_refused() -> None:
     rows = pl.DataFrame({"time": [1], "x": pl.Series([1], dtype=pl.UInt64)})
     with pytest.raises(LanguageError, match="needs 128 bits"):

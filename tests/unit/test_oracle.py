@@ -250,6 +250,7 @@ EXPRESSIONS: list[Expression] = [
     call("sort_array", call("split", p, ".")),
     call("list_distinct", call("split", p, "1")), call("list_sum", call("list", i, j)),
     call("list_min", call("list", i, j)), call("list_max", call("list", i, j)),
+    call("list_max", call("list", f, g)), call("list_min", call("list", f, g)),
     call("list_reverse", call("list", i, j)), call("list_concat", call("list", i), call("list", j)),
     call("list_slice", call("split", p, "."), 2, 3), call("map_extract_value", ENTRIES, "b"),
     call("map_keys", ENTRIES), call("map_values", ENTRIES),

@@ -10,6 +10,7 @@ from anabranch.errors import LanguageError
 from anabranch.language.decimals import (
     WHOLE,
     common,
+    decimal_of,
     divide_down,
     multiply,
     product_type,
@@ -18,10 +19,24 @@ from anabranch.language.decimals import (
     sum_type,
 )
 from anabranch.language.functions import FUNCTIONS, misuse
+from anabranch.language.kinds import instance_of
 from anabranch.language.typed import Typed
 
-_ALIKE = frozenset(("coalesce", "greatest", "least", "case"))
+_ALIKE = frozenset(("coalesce", "greatest", "least", "case", "list"))
 """Functions whose values are brought to one type."""
+_OF_LISTS = frozenset(("list_concat", "list_contains"))
+"""Functions of lists whose elements are brought to one type, with a value beside them."""
+_AS_THEY_ARE = frozenset(("concat", "concat_ws", "is_null", "is_not_null", "struct"))
+"""Functions that take values of any type, each as it is."""
+
+
+def has_decimals(kind: pl.DataType) -> bool:
+    """Whether values of this type are decimals or lists of them."""
+    return isinstance(element_of(kind), pl.Decimal)
+
+
+def element_of(kind: pl.DataType) -> pl.DataType:
+    return instance_of(kind.inner) if isinstance(kind, pl.List) else kind
 
 
 def with_decimals(
@@ -30,6 +45,8 @@ def with_decimals(
     """A function of decimals: computed, or its arguments as floats where it is one of floats."""
     if function in _ALIKE:
         return _brought_together(function, arguments), None
+    if function in _OF_LISTS:
+        return _elements_together(arguments), None
     if function in ("+", "-", "*", "%", "//") and all(part.decimal for part in arguments):
         return arguments, _arithmetic(function, arguments[0], arguments[1])
     first = arguments[0]
@@ -43,9 +60,13 @@ def with_decimals(
             case "floor" | "ceil":
                 value = rounded_down(first.expr, first.kind.scale, up=function == "ceil")
                 return arguments, Typed(value.cast(whole), whole)
+            case "trunc":
+                down, up = (rounded_down(first.expr, first.kind.scale, up) for up in (False, True))
+                value = pl.when(first.expr < 0).then(up).otherwise(down)
+                return arguments, Typed(value.cast(whole), whole)
             case "round":
                 return arguments, _rounded(first, arguments[1:])
-    if function in ("concat", "is_null", "is_not_null"):
+    if function in _AS_THEY_ARE:
         return arguments, None
     return [
         Typed(part.as_float(), pl.Float64()) if isinstance(part.kind, pl.Decimal) else part
@@ -100,3 +121,27 @@ def _brought_together(function: str, arguments: Sequence[Typed]) -> list[Typed]:
         return Typed(part.as_decimal(shared), shared)
 
     return [brought(part) if place in places else part for place, part in enumerate(arguments)]
+
+
+def _elements_together(arguments: Sequence[Typed]) -> Sequence[Typed]:
+    """Lists, and values beside them, with elements of one type: Polars makes NULL of what does not fit."""
+    known = [part for part in arguments if part.kind != pl.Null]
+    elements = [element_of(part.kind) for part in known]
+    if not all(kind.is_numeric() for kind in elements):
+        return arguments
+    kinds = [
+        decimal_of(kind) if isinstance(part.kind, pl.List) else part.decimal
+        for part, kind in zip(known, elements, strict=True)
+    ]
+    exact = [kind for kind in kinds if kind is not None]
+    shared = common(exact) if len(exact) == len(kinds) else pl.Float64()
+
+    def brought(part: Typed) -> Typed:
+        if isinstance(part.kind, pl.List):
+            return Typed(part.expr.cast(pl.List(shared)), pl.List(shared))
+        if part.kind == pl.Null:
+            return part
+        value = part.as_decimal(shared) if isinstance(shared, pl.Decimal) else part.as_float()
+        return Typed(value, shared)
+
+    return [brought(part) for part in arguments]

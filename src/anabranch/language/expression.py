@@ -16,7 +16,7 @@ import polars as pl
 from anabranch.errors import LanguageError, suggest
 from anabranch.language.functions import FUNCTIONS
 from anabranch.language.inference import kind_of
-from anabranch.language.kinds import TYPES, type_named
+from anabranch.language.kinds import TYPES, instance_of, type_named
 from anabranch.language.lowering import columns_of, lower
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
 from anabranch.language.spelling import COMPARISONS, INFIX
@@ -99,12 +99,21 @@ def type_of(expression: Expression, schema: Mapping[str, pl.DataType], where: st
         kind = kind_of(expression, schema)
     except LanguageError as error:
         raise LanguageError(f"{where}: {error}") from error
-    if kind in (pl.Int128, pl.UInt128):
+    if _too_wide(kind):
         raise LanguageError(
             f"{where}: '{expression}' needs 128 bits, which no column has. Cast its unsigned columns "
             "first: CAST(x AS BIGINT)."
         )
     return kind
+
+
+def _too_wide(kind: pl.DataType) -> bool:
+    """Whether values of this type, or what is in them, are whole numbers that no column can have."""
+    if isinstance(kind, pl.List):
+        return _too_wide(instance_of(kind.inner))
+    if isinstance(kind, pl.Struct):
+        return any(_too_wide(instance_of(field.dtype)) for field in kind.fields)
+    return kind in (pl.Int128, pl.UInt128)
 
 
 __all__ = [

@@ -17,7 +17,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
-from anabranch.language.decimal_functions import with_decimals
+from anabranch.language.decimal_functions import has_decimals, with_decimals
 from anabranch.language.decimals import (
     Pointed,
     constant,
@@ -115,7 +115,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         compared = compare(call, arguments)
         if compared is not None:
             return compared
-    if any(isinstance(argument.kind, pl.Decimal) for argument in arguments):
+    if any(has_decimals(argument.kind) for argument in arguments):
         arguments, computed = with_decimals(function, arguments)
         if computed is not None:
             return computed
@@ -136,10 +136,14 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return Typed(days, pl.Int64())
     if function == "coalesce":
         return _coalesced(arguments)
-    if function == "concat":
+    if function in ("concat", "concat_ws"):
         # What is no text is written as CAST writes it
-        texts = (cast(part.expr, part.kind, pl.String(), strict=True) for part in arguments)
-        return Typed(FUNCTIONS[function](*texts), pl.String())
+        arguments = [
+            part
+            if part.kind == pl.String
+            else Typed(cast(part.expr, part.kind, pl.String(), strict=True), pl.String())
+            for part in arguments
+        ]
     kind, plain = polars_kind(function, arguments), _plain_arguments(call, arguments)
     if function in ("/", "//", "%") and kind.is_float():
         plain = _row_by_row(arguments, plain, kind)

@@ -69,7 +69,8 @@ NESTED: Mapping[str, Callable[..., pl.Expr]] = {
     "list_distinct": lambda a: a.list.drop_nulls().list.unique().list.sort(),
     "list_sum": lambda a: pl.when(a.list.drop_nulls().list.len() > 0).then(a.list.sum()),
     "list_min": lambda a: a.list.min(),
-    "list_max": lambda a: a.list.max(),
+    # NaN is above all; the max of Polars passes over it
+    "list_max": lambda a: a.list.drop_nulls().list.sort().list.last(),
     "list_reverse": lambda a: a.list.reverse(),
     "list_concat": _joined,
     "list_slice": _slice,
