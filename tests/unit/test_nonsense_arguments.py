@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import anabranch
-from anabranch import Session, col, count
+from anabranch import Session, UserAggregate, col, count
 from anabranch.errors import AnabranchError, LanguageError, SettingsError
 from anabranch.settings import BOUNDS, Settings, read_settings
 from anabranch.sinks import FileSink
@@ -33,6 +34,17 @@ def session() -> Session:
 def only_ours(work: Callable[[], object]) -> None:
     with contextlib.suppress(AnabranchError):
         work()
+
+
+@pytest.mark.parametrize("at", range(7))
+@pytest.mark.parametrize(
+    "value", [None, 5, pl.col("t"), object(), [], {}], ids=lambda one: type(one).__name__
+)
+def test_an_aggregate_of_ones_own_says_what_it_expects(at: int, value: Any) -> None:
+    given: list[Any] = ["mine", *[lambda *_: None] * 4, pa.int64(), pa.int64()]
+    given[at] = value
+    with pytest.raises(LanguageError, match="of an aggregate of your own is"):
+        UserAggregate(*given)
 
 
 WITHOUT = ("row_number", "rank", "dense_rank")

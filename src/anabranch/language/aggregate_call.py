@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from anabranch.errors import LanguageError, suggest
+from anabranch.errors import LanguageError, shorten, suggest
 from anabranch.language.expression import Column, Expression, Literal, Scalar, lift, when
 
 FUNCTIONS = (
@@ -33,6 +33,11 @@ ALIASES = {
     "list": "array_agg", "collect_list": "array_agg", "listagg": "string_agg", "group_concat": "string_agg",
 }  # fmt: skip
 """Other names in texts: those of GSQL, and those of other engines for the very same."""
+
+
+_GIVEN = ("init", "update", "merge", "finish")
+_TYPES = ("state_type", "result_type")
+"""What a user gives for an aggregate: functions, and types of Arrow."""
 
 
 def known_as(name: str) -> str | None:
@@ -71,6 +76,19 @@ class UserAggregate:
     result_type: pa.DataType
 
     def __post_init__(self) -> None:
+        for field, fits, wanted in (
+            ("name", isinstance(self.name, str), "a text"),
+            *((one, callable(getattr(self, one)), "a function") for one in _GIVEN),
+            *(
+                (one, isinstance(getattr(self, one), pa.DataType), "a type of Arrow")
+                for one in _TYPES
+            ),
+        ):
+            if not fits:
+                raise LanguageError(
+                    f"The {field} of an aggregate of your own is {shorten(repr(getattr(self, field)), 100)}; "
+                    f"expected {wanted}."
+                )
         if self.name in FUNCTIONS:
             raise LanguageError(f"'{self.name}' is a built-in aggregate: give yours another name.")
 
