@@ -21,6 +21,8 @@ SQL_TYPES = {
 _LENGTH = re.compile(r"(?i)(?<=^TIMESTAMP)\s*\(\s*[0-6]\s*\)$|(?<=CHAR)\s*\(\s*\d+\s*\)$")
 """What may stand behind TIMESTAMP and VARCHAR and says nothing here."""
 
+_DECIMAL = re.compile(r"(?i)^(DECIMAL|NUMERIC)\b")
+
 CLAUSES = {
     "ordered": "ORDERED BY column",
     "lateness": "ORDERED BY column LATENESS 5",
@@ -137,6 +139,7 @@ def _type(spot: Spot, written: str) -> str:
     name = _LENGTH.sub("", written).upper()
     if name in SQL_TYPES:
         return SQL_TYPES[name]
+    written = _DECIMAL.sub("decimal", written)
     if type_named(written) is None:
         hint = suggest_type(written) if "(" in written else suggest(name, SQL_TYPES)
         raise spot.error(f"there is no type {written}.{hint}")
