@@ -254,6 +254,11 @@ class Combine(Action):
     subquery: str
     on: bool
 
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        """None: it is about senders, and each subquery behind an exchange has a word of its own."""
+        return ()
+
     def words(self) -> str:
         now = "sub-aggregate" if self.on else "no longer sub-aggregate"
         return f"{now} for {self.subquery} before rows are sent"
