@@ -32,6 +32,7 @@ from anabranch.routing.reach import Apart, Holds, slots_of
 from anabranch.routing.shaped import FLAT, Shapes, Slots, reshaped, shapes_in_use, tracks_in_use
 from anabranch.settings import FIXED_PLANS, MOVING_STATE, PARALLEL_TRACK, Settings
 from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.table import inputs_by_table
 
 REMADE_BYTES = 64 * 1024 * 1024
 """State of which a site makes intermediates in one epoch."""
@@ -54,6 +55,10 @@ class JoinShapes:
             _refuse_unsuited(settings.join_shape, sorted({*self.inputs.values()}))
         self._asked = settings.transition
         self._rates = Paces()
+        self._made_of = {
+            name: inputs_by_table(plan.subqueries[name].operator.tables) for name in self.inputs
+        }
+        """By join, the inputs that the rows of each table are of."""
         self.by_track: dict[str, Slots] = {
             name: tuple(manifest.subqueries[name].by_track) for name in self.inputs
         }
@@ -88,7 +93,9 @@ class JoinShapes:
             way = choose_transition(
                 transition or self._asked,
                 old, new,
-                self._rates.remembered(subquery, record, slots, self.endless(subquery), counted),
+                self._rates.remembered(
+                    subquery, record, self._made_of[subquery], slots, self.endless(subquery), counted
+                ),
             )  # fmt: skip
             found.append(Replan(exchange, some[0], cause, subquery, tuple(some), *texts, way=way))
         return found
