@@ -160,7 +160,7 @@ class Governor:
         if self._manner.in_turn:
             return []  # those that have disks of their own decide by themselves
         self._balancing.weigh(self._situation(manifest, self.holdings.by_hand))
-        if self.holdings.spilling.settling:
+        if self.holdings.spilling.cleaning_all:
             return []
         stays_aside = apart(self.holdings.spilling.by_hand, self.maps)
         lines = self._balancing.relieve(manifest.epoch, bool(manifest.spilled), stays_aside)
@@ -169,7 +169,7 @@ class Governor:
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {*self.holdings.pins, *self.moving, *self.stopped, *self.holdings.settled_cells},
+            {*self.holdings.pins, *self.moving, *self.stopped, *self.holdings.even_cells},
             apart(self.holdings.spilling.slots(manifest), self.maps),
             by_hand,
             self.memory,

@@ -17,8 +17,8 @@ from anabranch.adapt.policies.plans import (
     Counted,
     pooled,
     propose_common,
-    settled,
     usual_shape,
+    well_counted,
 )
 from anabranch.control.decisions import Decision
 from anabranch.control.looking import Looking
@@ -146,7 +146,7 @@ class PlanChoice:
         of_group: dict[int, list[int]] = {}
         for start, owner in owners.items():
             of_group.setdefault(owner, []).append(start)
-        for group, one in settled(smooth):
+        for group, one in well_counted(smooth):
             members = of_group[group]
             now = {start: self._shapes.shapes_in(name, known.range_at(start)) for start in members}
             have = Counter(itertools.chain(*now.values()))
