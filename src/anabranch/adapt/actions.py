@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anabranch.adapt.policies.transitions import MOVED, WAYS, Way
+from anabranch.adapt.policies.ways import MOVED, WAYS, Way
 from anabranch.settings import PARALLEL_TRACK
 
 

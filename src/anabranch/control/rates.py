@@ -1,4 +1,4 @@
-"""How fast rows come to joins, and how soon those that are remembered go: what transitions cost (P5)."""
+"""How fast rows come to joins, and how soon those that are remembered go: what another shape costs (P5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from anabranch.adapt.policies.guessing import InputFlow, guessed, on_the_way
 from anabranch.adapt.policies.plans import Counted
-from anabranch.adapt.policies.transitions import Affected
+from anabranch.adapt.policies.ways import Affected
 from anabranch.language.shape import Inputs
 from anabranch.routing.ranges import intersect
 from anabranch.routing.shaped import Slots

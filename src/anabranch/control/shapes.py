@@ -14,7 +14,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import Counted
-from anabranch.adapt.policies.transitions import choose_transition
+from anabranch.adapt.policies.ways import choose_way
 from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
 from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
@@ -90,7 +90,7 @@ class JoinShapes:
             texts = shown(before, inputs), shown(shape, inputs)
             old, new = (read_shape(text, inputs) for text in texts)
             slots = [known.range_at(start) for start in some]
-            way = choose_transition(
+            way = choose_way(
                 transition or self._asked,
                 old, new,
                 self._rates.remembered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from anabranch.adapt.actions import CleanUp, Spill
-from anabranch.adapt.policies.transitions import ENDLESS
+from anabranch.adapt.policies.ways import ENDLESS
 from anabranch.control.shapes import kept_shape
 from anabranch.control.spilling import apart
 from anabranch.engine.steering import Steering
