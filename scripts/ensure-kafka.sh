@@ -13,28 +13,11 @@ readonly VERSION=4.2.0
 readonly SLF4J=1.7.36
 readonly CACHE="${ANABRANCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/anabranch}"
 readonly HOME_OF_IT="$CACHE/kafka-$VERSION"
+readonly WHAT="the Kafka broker for tests" IT="Apache Kafka $VERSION"
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-say() { printf '%s\n' "$*" >&2; }
-
-fail() {
-    say "error: the Kafka broker for tests could not be installed: $1"
-    say "It is Apache Kafka $VERSION from Maven's repository. Install Maven and run this again:"
-    say "  Debian, Ubuntu   sudo apt-get install maven"
-    say "  Fedora, RHEL     sudo dnf install maven"
-    say "  macOS            brew install maven"
-    exit 1
-}
-
-ensure_maven() {
-    command -v mvn >/dev/null && return
-    [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null || fail "there is no mvn."
-    say "No Maven found: installing it with apt-get."
-    export DEBIAN_FRONTEND=noninteractive
-    mkdir -p /usr/share/man/man1
-    { apt-get update -q && apt-get install -q -y --no-install-recommends maven; } >&2 ||
-        fail "apt-get could not install maven (see above)."
-}
+# shellcheck source=scripts/with-maven.sh
+source ./with-maven.sh
 
 install_broker() {
     local building java

@@ -13,27 +13,10 @@ readonly VERSION=4.1.0
 readonly JACKSON=3.2.2
 readonly CACHE="${ANABRANCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/anabranch}"
 readonly HOME_OF_IT="$CACHE/s3proxy-$VERSION"
+readonly WHAT="the S3 server for tests" IT="S3Proxy $VERSION"
 
-say() { printf '%s\n' "$*" >&2; }
-
-fail() {
-    say "error: the S3 server for tests could not be installed: $1"
-    say "It is S3Proxy $VERSION from Maven's repository. Install Maven and run this again:"
-    say "  Debian, Ubuntu   sudo apt-get install maven"
-    say "  Fedora, RHEL     sudo dnf install maven"
-    say "  macOS            brew install maven"
-    exit 1
-}
-
-ensure_maven() {
-    command -v mvn >/dev/null && return
-    [[ "$(id -u)" == 0 ]] && command -v apt-get >/dev/null || fail "there is no mvn."
-    say "No Maven found: installing it with apt-get."
-    export DEBIAN_FRONTEND=noninteractive
-    mkdir -p /usr/share/man/man1
-    { apt-get update -q && apt-get install -q -y --no-install-recommends maven; } >&2 ||
-        fail "apt-get could not install maven (see above)."
-}
+# shellcheck source=scripts/with-maven.sh
+source "$(dirname "${BASH_SOURCE[0]}")/with-maven.sh"
 
 install_server() {
     local building

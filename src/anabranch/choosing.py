@@ -21,7 +21,7 @@ from anabranch.partitioning.cost import Rates, assume, comes_so
 from anabranch.partitioning.flow import flows_of
 from anabranch.partitioning.partitioning_set import PartitioningSet
 from anabranch.partitioning.search import search
-from anabranch.partitioning.tree import needs_of
+from anabranch.partitioning.tree import NeedTree, needs_of
 from anabranch.partitioning.written import read_chosen
 from anabranch.plan.columns import columns_read
 from anabranch.plan.draft import draft
@@ -53,9 +53,10 @@ class Choosing:
 
         It is sought among all sets before those that are permitted, which may have changed since.
         """
-        rates = assume(needs_of(queries), {})
+        tree = needs_of(queries)
+        rates = assume(tree, {})
         for permitted in (None, self.permitted):
-            found = self._search(queries, streams, rates, lambda _: 1.0, permitted).pinned(texts)
+            found = self._search(tree, streams, rates, lambda _: 1.0, permitted).pinned(texts)
             if found is not None:
                 return found
         return self.keeping(queries, streams, texts, streams)
@@ -72,8 +73,8 @@ class Choosing:
         before = read_chosen({name: stream.node for name, stream in streams.items()}, texts)
         if before is None:
             return choice
-        rates = assume(needs_of(queries), {})
-        forced = self._search(queries, streams, rates, lambda _: 1.0, [before])
+        tree = needs_of(queries)
+        forced = self._search(tree, streams, assume(tree, {}), lambda _: 1.0, [before])
         parts = []
         for part, as_before in zip(choice.parts, forced.parts, strict=True):
             if {*part.streams} & {*kept}:
@@ -115,19 +116,19 @@ class Choosing:
                 return skew_of_lanes(lanes[0].unique().sort().to_list(), partitions, self.sites)
             return skew_on_sample(chosen, rows, partitions, self.sites)
 
-        choice = self._search(queries, streams, rates, skew, self.permitted)
+        choice = self._search(tree, streams, rates, skew, self.permitted)
         choice = replace(choice, flows=flows_of(tree, rates, sampled, counted))
         if run is None and len(samples) == len(tree.streams):
             self._known[key] = choice  # else there may be more to go by the next time
         return choice
 
     def _search(
-        self, queries: Mapping[str, Node], streams: Mapping[str, Registered],
+        self, tree: NeedTree, streams: Mapping[str, Registered],
         rates: Mapping[str, Rates], skew: Callable[[PartitioningSet], float],
         permitted: Sequence[PartitioningSet] | None,
     ) -> Choice:  # fmt: skip
         return search(
-            needs_of(queries), rates, given=self.given(streams), only=permitted, skew=skew,
+            tree, rates, given=self.given(streams), only=permitted, skew=skew,
             sites=self.sites, central=self.settings.central,
         )  # fmt: skip
 

@@ -68,6 +68,16 @@ def test_commands_exist(text: str, path: Path) -> None:
         assert target in targets, f"{path.name} says make {target}"
 
 
+def test_a_module_is_drawn_once() -> None:
+    """Of the ways of a row, of a decision and of a query each has steps of its own."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    drawings = [block for block in re.findall(r"```\n(.*?)```", text, re.S) if "──►" in block]
+    drawn = re.findall(r"[\w/]+\.py", " ".join(drawings))
+    assert len(drawings) == 3
+    assert sorted(drawn) == sorted({*drawn})
+    assert [name for name in drawn if not found(name, ROOT / "docs")] == []
+
+
 def test_subcommands_exist() -> None:
     def commands(*group: str) -> set[str]:
         whole = [sys.executable, "-m", "anabranch", *group, "--help"]

@@ -85,7 +85,7 @@ def as_engine(governor: Governor, epoch: int, now: float, busy: np.ndarray) -> O
     orders = Orders(
         standing=StandingOrders(the_plan(), "", Settings()), epoch=epoch, attempt="",
         sites=CLUSTER.sites, maps=governor.maps, shelves={}, combine=frozenset(), newest={},
-        watermarks={}, idle=frozenset(), ended=False, settling=False, streams={}, results={},
+        watermarks={}, idle=frozenset(), ended=False, cleaning_all=False, streams={}, results={},
         pieces=((), ()),
     )  # fmt: skip
     report = EpochReport([], sites, seconds=float(busy.max()))

@@ -18,7 +18,7 @@ NEAR = "SELECT a.time AS t, a.v AS v, b.v AS w FROM a JOIN b ON a.v < b.v AND AB
 
 
 def load(bands: tuple[int, ...], left: float, right: float, **known: Any) -> GridLoad:
-    return GridLoad("near", Grid(bands), left, right, **{"state": 0.0, "settled": True, **known})
+    return GridLoad("near", Grid(bands), left, right, **{"state": 0.0, "measured": True, **known})
 
 
 def proposed(one: GridLoad, alive: int = 8) -> list[tuple[int, ...]]:
@@ -32,14 +32,14 @@ def test_a_grid_follows_its_rates() -> None:
     assert proposed(load((4, 4), 100, 110)) == []
     # What is to be moved must be won back
     assert proposed(load((4, 4), 100, 800, state=1e6)) == []
-    assert proposed(load((4, 4), 100, 800, settled=False)) == []
+    assert proposed(load((4, 4), 100, 800, measured=False)) == []
     # Nothing comes from one side: it may begin to, but need not be thought of more than that
     assert proposed(load((4, 4), 0, 800)) == [(8,)]
     assert proposed(load((4, 4), 0, 0)) == []
 
 
 def test_a_grid_follows_the_sites() -> None:
-    assert proposed(load((2, 2), 1, 1, state=1e9, settled=False), alive=6) == [(3, 3)]
+    assert proposed(load((2, 2), 1, 1, state=1e9, measured=False), alive=6) == [(3, 3)]
     assert proposed(load((2, 2), 1, 1), alive=3) == [(2, 1)]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from anabranch.adapt.policies.guessing import InputFlow, guessed, on_the_way
 from anabranch.adapt.policies.plans import Split, splits
-from anabranch.adapt.policies.transitions import Affected, choose_transition
+from anabranch.adapt.policies.ways import Affected, choose_way
 from anabranch.language.shape import read_shape
 from anabranch.settings import AUTO, MOVING_STATE, PARALLEL_TRACK
 
@@ -68,4 +68,4 @@ def test_the_way_follows_what_is_guessed(fresh: float, protocol: str) -> None:
         3000, 100 + 2 * fresh, 10, counted=counted, meanwhile=on_the_way(counted, flows, 10)
     )
     before, after = read_shape("((0,1),2)", 3), read_shape("(0,(1,2))", 3)
-    assert choose_transition(AUTO, before, after, known).protocol == protocol
+    assert choose_way(AUTO, before, after, known).protocol == protocol

@@ -13,12 +13,12 @@ from test_plan_choice import counted
 from test_spilling import THREE, spill_all
 
 from anabranch.adapt.policies.plans import Counted, splits
-from anabranch.adapt.policies.transitions import (
+from anabranch.adapt.policies.ways import (
     ENDLESS,
     UNKNOWN,
     Affected,
     Way,
-    choose_transition,
+    choose_way,
 )
 from anabranch.adapt.protocols.parallel_track import (
     TRACK_STEPS,
@@ -44,7 +44,7 @@ ENDLESS_JOIN = (
 
 
 def way(asked: str, known: Affected, before: str = "m-way", after: str = AB) -> Way:
-    return choose_transition(asked, read_shape(before, 3), read_shape(after, 3), known)
+    return choose_way(asked, read_shape(before, 3), read_shape(after, 3), known)
 
 
 MUCH_STATE = Affected(rows=1_000_000, arriving=100, epochs=20)
@@ -110,7 +110,7 @@ def test_a_shape_that_is_never_counted_has_a_way_all_the_same() -> None:
     for seed in range(3):
         known = Affected(1_000, 10, 5, counted=counted(5, seed))
         for before, after in ((bushy, flat_shape(5)), (flat_shape(5), bushy)):
-            found = choose_transition(AUTO, before, after, known)
+            found = choose_way(AUTO, before, after, known)
             assert np.isfinite([found.moving, found.track]).all()
 
 

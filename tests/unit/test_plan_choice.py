@@ -21,9 +21,9 @@ from anabranch.adapt.policies.plans import (
     Counted,
     Plans,
     propose_shape,
-    settled,
     splits,
     usual_shape,
+    well_counted,
 )
 from anabranch.control.observed import JoinWork, Observed
 from anabranch.engine.run import Run
@@ -106,7 +106,7 @@ def test_of_shapes_about_as_good_it_is_the_usual_one() -> None:
 def test_partitions_of_which_little_is_known_go_by_all() -> None:
     one, other = counted(3, 1), counted(3, 2)
     few = Counted(ENOUGH - 1, other.fresh, other.looked, other.made, other.kept)
-    found = dict(settled({0: one, 64: few}))
+    found = dict(well_counted({0: one, 64: few}))
     assert found[0] is one
     assert found[64].fresh.tolist() == (one.fresh + few.fresh).tolist()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anabranch.adapt.actions import CleanUp, Merge, Move, Spill, Split
+from anabranch.adapt.actions import CleanUp, Combine, Merge, Move, Replan, Spill, Split
 from anabranch.adapt.arbiter import Arbiter, Limits
 from anabranch.adapt.policies.disk import propose_active_disk, propose_lazy_disk
 from anabranch.adapt.policies.even import propose_even
@@ -123,12 +123,13 @@ def test_heat_splits_what_is_hot_and_merges_what_is_cold() -> None:
 
 def test_the_arbiter_says_why_not() -> None:
     two = view([[0.5, 0.5], [0.1]])
-    arbiter = Arbiter(Limits(bytes_per_round=15, settle=1, remember=4))
+    arbiter = Arbiter(Limits(bytes_per_epoch=15, settle=1, remember=4))
     away = Move("x", 0, "load", source=0, target=1, bytes=10)
     first = arbiter.judge([away, away, replace(away, partition=1)], two, 1)
     assert [verdict.accepted for verdict in first] == [True, False, False]
     assert "another proposal" in first[1].reason
     assert "5 are left" in first[2].reason
+    arbiter.renew()
     back = replace(away, source=1, target=0)
     assert "no return: it moved" in arbiter.judge([back], two, 2)[0].reason
     assert "no return: it left site 0" in arbiter.judge([back], two, 4)[0].reason
@@ -143,6 +144,24 @@ def test_the_arbiter_forgets() -> None:
     move = Move("x", 0, "load", source=0, target=1)
     arbiter.judge([move], two, 1)
     assert arbiter.judge([replace(move, source=1, target=0)], two, 6)[0].accepted
+
+
+def test_one_arbiter_judges_all_levels_and_all_that_needs_no_view() -> None:
+    one, other = view([[0.5, 0.5], [0.1]]), replace(view([[0.5], [0.1]]), exchanges=("y",))
+    arbiter = Arbiter(Limits(bytes_per_epoch=15, settle=1, remember=4))
+    away = Move("x", 0, "load", source=0, target=1, bytes=10)
+    assert arbiter.judge([away], one, 1, binding=False)[0].accepted
+    assert arbiter.budget == 15, "what does not bind is not paid for"
+    assert arbiter.judge([away], one, 1)[0].accepted
+    # The rounds of another level are its own, the bytes are not
+    refused = arbiter.judge([replace(away, exchange="y")], other, 9)[0]
+    assert "5 are left" in refused.reason
+    arbiter.renew()
+    assert "no return" in arbiter.judge([replace(away, source=1, target=0)], one, 2)[0].reason
+    replan = Replan("x", 0, "cost", "j", (0, 64), before="(0,1,2)", shape="((0,1),2)")
+    assert "put aside" in arbiter.judge([replan], busy={("x", 64)})[0].reason
+    both = [Combine("x", 0, "combine", subquery=name, on=True) for name in ("a", "b")]
+    assert all(verdict.accepted for verdict in arbiter.judge(both))
 
 
 def test_flux_collects_as_long_as_it_moved_and_half_as_long_after_rest() -> None:

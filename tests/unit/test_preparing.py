@@ -19,7 +19,7 @@ from anabranch.testing.sources import EpochSource
 
 FLOWS = "SELECT tb, key, COUNT(*) AS n, SUM(v) AS total FROM s GROUP BY time / 10 AS tb, key"
 ONLY_SITES = {
-    "shelves", "idle", "settling", "resettling", "turns", "sampling", "released", "cleaned", "fetch",
+    "shelves", "idle", "cleaning_all", "resettling", "turns", "sampling", "released", "cleaned", "fetch",
     "faults", "reach",
 }  # fmt: skip
 """What splits are not told: the state, and what only becomes of it."""

@@ -11,7 +11,7 @@ from anabranch import Session
 from anabranch.state.line import read_newest
 from anabranch.state.place import place
 from anabranch.state.segment import DUE, LOCATOR, open_arrow
-from anabranch.state.table import BY_WATERMARK, FOR_GOOD, GIVEN_BACK
+from anabranch.state.table import BY_WATERMARK, FOR_GOOD, GIVEN_BACK, inputs_by_table
 from anabranch.testing.sources import EpochSource
 
 ROWS = pl.DataFrame({"t": [1, 1, 2, 3, 5, 8], "k": [1, 2, 1, 2, 1, 1], "v": [5, 6, 7, 8, 9, 1]})
@@ -53,5 +53,9 @@ def test_segments_have_the_columns_that_are_declared(kind: str, tmp_path: Path) 
             assert sorted(found) == sorted([LOCATOR, DUE, *tables[ref.table].columns]), ref.table
             assert tables[ref.table].goes in (BY_WATERMARK, GIVEN_BACK, FOR_GOOD)
             assert {*tables[ref.table].derived_from} <= {*tables}
+        if kind == "tree":
+            assert inputs_by_table([*tables.values()]) == {
+                "in0": (0,), "in1": (1,), "in2": (2,), "mid01": (0, 1), "mid02": (0, 2), "mid12": (1, 2),
+            }  # fmt: skip
     assert seen
     assert (kind == "tree") == any("mid01" in record.shelf.rows_by_table for record in records)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from anabranch.adapt.policies.transitions import MOVED, WAYS, Way
+from anabranch.adapt.policies.ways import MOVED, WAYS, Way
 from anabranch.settings import PARALLEL_TRACK
 
 
@@ -253,6 +253,11 @@ class Combine(Action):
 
     subquery: str
     on: bool
+
+    @property
+    def subjects(self) -> tuple[tuple[str, int], ...]:
+        """None: it is about senders, and each subquery behind an exchange has a word of its own."""
+        return ()
 
     def words(self) -> str:
         now = "sub-aggregate" if self.on else "no longer sub-aggregate"

@@ -5,7 +5,7 @@ What is decided is done by the governor, which has the maps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -62,8 +62,7 @@ class Balancing:
         """How long the last epoch took."""
         self._epochs = 0
         """Epochs since the run started."""
-        self._left = float(settings.moved_bytes_per_epoch)
-        """Bytes that may still move before the next epoch, for whatever reason, at any level."""
+        self.arbiter = Arbiter(_limits(settings))
         self.kept: Sites | None = None
         """What sites keep in memory and aside, over all levels, where there is a limit to it."""
         self._kept_by_level: list[View] = []
@@ -72,7 +71,7 @@ class Balancing:
             level: LevelControl(
                 [one for one in exchanges if one.level == level],
                 Collector(sites, settings.self_tuning, manner.doubt),
-                Controller(self._policies(), _tuning(settings), Arbiter(_limits(settings))),
+                Controller(self._policies(), _tuning(settings), self.arbiter),
             )
             for level in range(1, plan.levels + 1)
         }
@@ -127,7 +126,7 @@ class Balancing:
     def observe(self, observed: Observed, sites: int) -> None:
         """Takes in what an epoch has shown; the first one of a run says more about its start."""
         self._epochs, self._seconds = self._epochs + 1, observed.seconds
-        self._left = float(self._settings.moved_bytes_per_epoch)
+        self.arbiter.renew()
         if self._epochs <= self._manner.warm_up or observed.sites != sites:
             return  # nor does one that ran on another number of sites than there are from now on
         for number, sample in observed.samples.items():
@@ -143,7 +142,7 @@ class Balancing:
         If it is `asked` for, nothing waits until enough has been collected or until the gain is worth it.
         """
         if asked:
-            self._left = float(self._settings.moved_bytes_per_epoch)
+            self.arbiter.renew()
         lines: list[Decision] = []
         for level in self._levels.values():
             if not level.due and not asked:
@@ -153,15 +152,9 @@ class Balancing:
             if not asked and not worthwhile:
                 continue
             began = self._manner.clock()
-            verdicts = level.judge(view, self._left, self._asked_for if asked else None)
+            verdicts = level.judge(view, self._asked_for if asked else None)
             lines += level.decisions(epoch, verdicts, self._manner.clock() - began, CONTROLLER)
-            self._spend(verdicts)
         return lines
-
-    def _spend(self, verdicts: Iterable[Verdict]) -> None:
-        """Takes accepted moves from the budget of the epoch."""
-        moves = [one.action for one in verdicts if one.accepted]
-        self._left -= sum(move.bytes for move in moves if isinstance(move, Move))
 
     def weigh(self, situation: Situation) -> None:
         """Sees what sites keep, in memory and aside."""
@@ -199,7 +192,7 @@ class Balancing:
             known = replace(view.partitions, awaited=view.partitions.awaited & ~stays)
             pressed = replace(view, partitions=known, sites=sites)
             due: list[Action] = [*propose_due(pressed, epoch, self._thresholds)]
-            relief = level.relieve(pressed, self._left, self._relief)
+            relief = level.relieve(pressed, self._relief)
             if active and not relief:
                 relief = [*propose_active_disk(pressed, self._thresholds, _expected(level, view))]
             free = replace(known, generations=np.where(stays, 0, known.generations))
@@ -208,8 +201,7 @@ class Balancing:
             # Of several for a partition the first counts: who is over its memory in every epoch would
             # else put aside again and again what is to close
             proposals = [*{one.subject: one for one in reversed(proposals)}.values()][::-1]
-            verdicts = level.agree(proposals, pressed, self._left)
-            self._spend(verdicts)
+            verdicts = level.agree(proposals, pressed)
             for action in (one.action for one in verdicts if one.accepted):
                 if isinstance(action, Spill | CleanUp):
                     resident[action.site] += action.bytes * (
@@ -237,7 +229,7 @@ class Balancing:
         """What sites do that keep too much: by cost, where partitions move by themselves."""
         ask = self._settings
         if ask.policy == HYBRID and self.active:
-            return propose_relief(view, self._thresholds, self._left, ask.split_partitions)
+            return propose_relief(view, self._thresholds, self.arbiter.budget, ask.split_partitions)
         return propose_spill(view, self._thresholds)
 
     def finish(self, seconds: float) -> None:

@@ -52,7 +52,7 @@ class Governor:
         hot, scattering = self.holdings.hot, self.holdings.scattering
         self._balancing = Balancing(plan, settings, sites, manner, hot, scattering)
         self.memory = Memory(plan, settings, sites, self.holdings.spilling)
-        self.planning = PlanChoice(plan, settings, self.holdings.shapes)
+        self.planning = PlanChoice(plan, settings, self.holdings.shapes, self._balancing.arbiter)
         self._deciding_since = 0.0
         self.changing = threading.Lock()
         """Held by whoever makes new maps of old ones: the run, or the user from another thread."""
@@ -125,13 +125,13 @@ class Governor:
         """Has senders sub-aggregate where an epoch has shown that it pays; before its commit, to be kept."""
         reduction = self._settings.combine_reduction
         actions = propose_combine(self.holdings.combining, observed.intakes, reduction)
-        self._apply(list(actions), observed.epoch)
+        self._apply(actions, observed.epoch)
 
-    def _apply(self, actions: Sequence[Action], epoch: int) -> None:
-        """Does what is done at once, and remembers it."""
-        for action in actions:
-            self._history.keep(Decision(epoch, action, True, action.cause))
-        self.holdings.apply(actions, epoch)
+    def _apply(self, proposals: Iterable[Action], epoch: int) -> None:
+        """Does at once what is accepted of proposals that need no view, and remembers what became of each."""
+        verdicts = self._balancing.arbiter.judge(proposals)
+        self._history.keep(*(Decision(epoch, v.action, v.accepted, v.reason) for v in verdicts))
+        self.holdings.apply([one.action for one in verdicts if one.accepted], epoch)
 
     def adapt(self, observed: Observed, manifest: Manifest) -> list[Order]:
         """Takes in what an epoch has shown, and changes the maps where that helps; what is to be done."""
@@ -160,7 +160,7 @@ class Governor:
         if self._manner.in_turn:
             return []  # those that have disks of their own decide by themselves
         self._balancing.weigh(self._situation(manifest, self.holdings.by_hand))
-        if self.holdings.spilling.settling:
+        if self.holdings.spilling.cleaning_all:
             return []
         stays_aside = apart(self.holdings.spilling.by_hand, self.maps)
         lines = self._balancing.relieve(manifest.epoch, bool(manifest.spilled), stays_aside)
@@ -169,7 +169,7 @@ class Governor:
     def _situation(self, manifest: Manifest, by_hand: Collection[str]) -> Situation:
         return Situation(
             self.maps,
-            {*self.holdings.pins, *self.moving, *self.stopped, *self.holdings.settled_cells},
+            {*self.holdings.pins, *self.moving, *self.stopped, *self.holdings.even_cells},
             apart(self.holdings.spilling.slots(manifest), self.maps),
             by_hand,
             self.memory,
@@ -219,7 +219,7 @@ class Governor:
     def allot(self, manifest: Manifest) -> None:
         """Gives the exchanges sites in proportion to what they have cost, where that is not so yet."""
         shares = choose_shares(self._plan, self._settings, self.sites, self.holdings, manifest)
-        self._apply(list(shares), manifest.epoch)
+        self._apply(shares, manifest.epoch)
 
     def rebalance(self, manifest: Manifest) -> list[Decision]:
         """Evens out what is known now, without waiting for more."""

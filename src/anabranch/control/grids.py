@@ -55,8 +55,8 @@ class Grids:
             members = self._plan.exchanges[exchange].members
             left, right = rates.bytes if rates else members[0].weights
             state = sum(manifest.subqueries[member.name].shelf.bytes for member in members)
-            settled = self._measured.get(exchange, 0) >= ENOUGH
-            yield GridLoad(exchange, grid, left, right, state, settled)
+            measured = self._measured.get(exchange, 0) >= ENOUGH
+            yield GridLoad(exchange, grid, left, right, state, measured)
 
     def regrid(self, exchange: str, bands: tuple[int, ...]) -> None:
         """Sets out to lay a grid anew with the next epoch."""

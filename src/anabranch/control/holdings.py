@@ -160,9 +160,9 @@ class Holdings:
                 self.adapted.add(action.exchange)
 
     @property
-    def settled_cells(self) -> set[Subject]:
+    def even_cells(self) -> set[Subject]:
         """Cells of hot keys that are on the sites they were made for."""
-        return self.scattering.settled(self.maps, int(self.alive.sum()))
+        return self.scattering.even(self.maps, int(self.alive.sum()))
 
     def resettling(self, apart: Collection[str]) -> Resettling:
         """What goes to other slots with the next epoch; nothing yet of exchanges of which slots are apart."""

@@ -127,20 +127,16 @@ class LevelControl:
             self._open = []
         return view
 
-    def judge(self, view: View, budget: float, policies: Any = None) -> list[Verdict]:
-        """What the controller makes of a view, with so many bytes left to move."""
-        self.controller.arbiter.budget = budget
+    def judge(self, view: View, policies: Any = None) -> list[Verdict]:
+        """What the controller makes of a view."""
         self._deciding = True
         return self.controller.decide(view, policies)
 
-    def relieve(
-        self, view: View, budget: float, propose: Callable[[View], Iterable[Action]]
-    ) -> list[Action]:
+    def relieve(self, view: View, propose: Callable[[View], Iterable[Action]]) -> list[Action]:
         """What is proposed for a view when all that the arbiter would refuse to move stays.
 
         So something else is done with it: a site that is short of memory cannot wait.
         """
-        self.controller.arbiter.budget = budget
         while True:
             found = [*propose(view)]
             verdicts = self._verdicts(found, view, binding=False)
@@ -153,9 +149,8 @@ class LevelControl:
                 return [one for one in found if one.subject not in refused]
             view = replace(view, partitions=replace(known, fixed=stays))
 
-    def agree(self, proposals: Iterable[Action], view: View, budget: float) -> list[Verdict]:
-        """What the arbiter makes of what relieves a site, with so many bytes left to move."""
-        self.controller.arbiter.budget = budget
+    def agree(self, proposals: Iterable[Action], view: View) -> list[Verdict]:
+        """What the arbiter makes of what relieves a site."""
         return self._verdicts(proposals, view, binding=True)
 
     def _verdicts(self, some: Iterable[Action], view: View, binding: bool) -> list[Verdict]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from anabranch.adapt.actions import Replan
+from anabranch.adapt.arbiter import Arbiter
 from anabranch.adapt.policies.plans import (
     CONVINCED,
     WORTH,
@@ -16,8 +17,8 @@ from anabranch.adapt.policies.plans import (
     Counted,
     pooled,
     propose_common,
-    settled,
     usual_shape,
+    well_counted,
 )
 from anabranch.control.decisions import Decision
 from anabranch.control.looking import Looking
@@ -51,8 +52,11 @@ class Measuring:
 class PlanChoice:
     """Decides now and then whether partitions of joins should have other shapes."""
 
-    def __init__(self, plan: Plan, settings: Settings, shapes: JoinShapes) -> None:
+    def __init__(
+        self, plan: Plan, settings: Settings, shapes: JoinShapes, arbiter: Arbiter
+    ) -> None:
         self._plan, self._settings, self._shapes = plan, settings, shapes
+        self._arbiter = arbiter
         self._joins = {} if settings.plans == FIXED_PLANS else shapes.inputs
         self._looking = Looking(settings.replan_effort)
         self._known: dict[tuple[str, int], Counted] = {}
@@ -98,7 +102,7 @@ class PlanChoice:
                 self._open.remove(one)
 
     def decide(
-        self, observed: Observed, maps: Mapping[str, PartitionMap], staying: Collection[Subject],
+        self, observed: Observed, maps: Mapping[str, PartitionMap], busy: Collection[Subject],
         manifest: Manifest,
     ) -> list[Decision]:  # fmt: skip
         """What follows from the last sample, if there was one."""
@@ -114,13 +118,12 @@ class PlanChoice:
                 some[0].append(start)
                 some[1].append(better.expected)
             for shape, (some_starts, expected) in chosen.items():
-                free = [start for start in some_starts if (exchange, start) not in staying]
-                for part, accepted in (
-                    (free, True),
-                    ([s for s in some_starts if s not in free], False),
-                ):
-                    ratio = sum(expected) / len(expected)
-                    lines += self._lines(manifest, name, known, part, shape, ratio, accepted)
+                ratio = sum(expected) / len(expected)
+                # One action for those that can change, and one to say of the others why they cannot
+                free = [start for start in some_starts if (exchange, start) not in busy]
+                for part in (free, [start for start in some_starts if start not in free]):
+                    proposals = self._proposals(manifest, name, known, part, shape, ratio)
+                    lines += self._decided(name, proposals, busy, manifest.epoch)
         return lines
 
     def _better(
@@ -143,7 +146,7 @@ class PlanChoice:
         of_group: dict[int, list[int]] = {}
         for start, owner in owners.items():
             of_group.setdefault(owner, []).append(start)
-        for group, one in settled(smooth):
+        for group, one in well_counted(smooth):
             members = of_group[group]
             now = {start: self._shapes.shapes_in(name, known.range_at(start)) for start in members}
             have = Counter(itertools.chain(*now.values()))
@@ -167,10 +170,10 @@ class PlanChoice:
             for key in [(n, group) for n, group in known if n == name and group not in there]:
                 known.pop(key)
 
-    def _lines(
+    def _proposals(
         self, manifest: Manifest, name: str, known: PartitionMap, starts: list[int], shape: str,
-        expected: float, accepted: bool,
-    ) -> list[Decision]:  # fmt: skip
+        expected: float,
+    ) -> list[Replan]:  # fmt: skip
         common = "its site has this shape: " if expected * WORTH > 1 else ""
         cause = f"{common}it should cost {expected:.2f} times as much"
         kept = self._shapes.kept(name, shape)
@@ -178,13 +181,16 @@ class PlanChoice:
             name, known, starts, kept, cause, manifest.subqueries[name],
             self.counted(name, known, starts),
         )  # fmt: skip
-        reason = cause if accepted else "its state is on its way, or put aside"
-        lines = [
-            Decision(manifest.epoch, replace(one, expected=round(expected, 3)), accepted, reason)
-            for one in actions
-        ]
-        if accepted:
-            self._open += [Measuring(name, line, self._pace.get(name, 0.0)) for line in lines]
+        return [replace(one, expected=round(expected, 3)) for one in actions]
+
+    def _decided(
+        self, name: str, proposals: Sequence[Replan], busy: Collection[Subject], epoch: int
+    ) -> list[Decision]:
+        """What the arbiter makes of them; the effect of those accepted is measured."""
+        verdicts = self._arbiter.judge(proposals, busy=busy)
+        lines = [Decision(epoch, one.action, one.accepted, one.reason) for one in verdicts]
+        pace = self._pace.get(name, 0.0)
+        self._open += [Measuring(name, line, pace) for line in lines if line.accepted]
         return lines
 
     def counted(self, name: str, known: PartitionMap, starts: Sequence[int]) -> Counted | None:

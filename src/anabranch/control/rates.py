@@ -1,13 +1,13 @@
-"""How fast rows come to joins, and how soon those that are remembered go: what transitions cost (P5)."""
+"""How fast rows come to joins, and how soon those that are remembered go: what another shape costs (P5)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from anabranch.adapt.policies.guessing import InputFlow, guessed, on_the_way
 from anabranch.adapt.policies.plans import Counted
-from anabranch.adapt.policies.transitions import Affected
+from anabranch.adapt.policies.ways import Affected
 from anabranch.language.shape import Inputs
 from anabranch.routing.ranges import intersect
 from anabranch.routing.shaped import Slots
@@ -62,11 +62,11 @@ class Paces:
             pace.inputs = tuple(map(_mean, before, rows))
 
     def remembered(
-        self, name: str, record: SubqueryRecord, slots: Slots, endless: bool,
-        counted: Counted | None,
+        self, name: str, record: SubqueryRecord, made_of: Mapping[str, Inputs], slots: Slots,
+        endless: bool, counted: Counted | None,
     ) -> Affected:  # fmt: skip
-        """What is known of these slots of a join."""
-        inputs = [ref for ref in record.shelf if ref.table.startswith("in")]
+        """What is known of these slots of a join, whose tables have rows of these inputs."""
+        inputs = [ref for ref in record.shelf if len(made_of[ref.table]) == 1]
         mine = sum(_rows_in(ref, slots) for ref in inputs)
         everything = sum(ref.rows for ref in inputs)
         pace = self._paces.get(name)
@@ -78,10 +78,12 @@ class Paces:
             epochs = _epochs(pace, [ref for ref in inputs if _rows_in(ref, slots)])
         if pace is None or not pace.inputs or epochs is None:
             return Affected(mine, arriving, epochs, endless, counted)
-        kept = _by_inputs(record.shelf, slots)
+        kept = _by_inputs(record.shelf, made_of, slots)
         flows = []
         for number, fresh in enumerate(pace.inputs):
-            own = [ref for ref in inputs if ref.table == f"in{number}" and _rows_in(ref, slots)]
+            own = [
+                ref for ref in inputs if made_of[ref.table] == (number,) and _rows_in(ref, slots)
+            ]
             stays = _epochs(pace, own) or epochs
             flows.append(InputFlow(kept.pop((number,), 0.0), fresh * share, stays))
         counted = counted or guessed(flows, kept)
@@ -97,14 +99,15 @@ def _epochs(pace: Pace | None, old: Sequence[SegmentRef]) -> float | None:
     return max(1.0, left / pace.time)
 
 
-def _by_inputs(shelf: Iterable[SegmentRef], slots: Slots) -> dict[Inputs, float]:
+def _by_inputs(
+    shelf: Iterable[SegmentRef], made_of: Mapping[str, Inputs], slots: Slots
+) -> dict[Inputs, float]:
     """The rows in these slots of each input, and of each intermediate."""
-    found: dict[Inputs, float] = {}
+    rows: dict[Inputs, float] = {}
     for ref in shelf:
-        if ref.table.startswith(("in", "mid")):
-            inputs = tuple(map(int, ref.table.lstrip("indm")))
-            found[inputs] = found.get(inputs, 0.0) + _rows_in(ref, slots)
-    return found
+        inputs = made_of[ref.table]
+        rows[inputs] = rows.get(inputs, 0.0) + _rows_in(ref, slots)
+    return rows
 
 
 def _rows_in(ref: SegmentRef, slots: Slots) -> float:

@@ -92,7 +92,7 @@ class Scattering:
         """What is scattered now."""
         return self._scattered
 
-    def settled(self, maps: Mapping[str, PartitionMap], alive: int) -> set[Key]:
+    def even(self, maps: Mapping[str, PartitionMap], alive: int) -> set[Key]:
         """The partitions that are cells of a key which no site has more of than it should.
 
         To move one of these away would only give another site two.

@@ -14,7 +14,7 @@ import numpy as np
 
 from anabranch.adapt.actions import Replan
 from anabranch.adapt.policies.plans import Counted
-from anabranch.adapt.policies.transitions import choose_transition
+from anabranch.adapt.policies.ways import choose_way
 from anabranch.adapt.protocols.parallel_track import TRACK_STEPS, remaining_slots
 from anabranch.adapt.protocols.replanning import STEPS, Step, Turn, Wishes, next_step
 from anabranch.control.decisions import DecisionHistory
@@ -32,6 +32,7 @@ from anabranch.routing.reach import Apart, Holds, slots_of
 from anabranch.routing.shaped import FLAT, Shapes, Slots, reshaped, shapes_in_use, tracks_in_use
 from anabranch.settings import FIXED_PLANS, MOVING_STATE, PARALLEL_TRACK, Settings
 from anabranch.state.manifest import Manifest, SubqueryRecord
+from anabranch.state.table import inputs_by_table
 
 REMADE_BYTES = 64 * 1024 * 1024
 """State of which a site makes intermediates in one epoch."""
@@ -54,6 +55,10 @@ class JoinShapes:
             _refuse_unsuited(settings.join_shape, sorted({*self.inputs.values()}))
         self._asked = settings.transition
         self._rates = Paces()
+        self._made_of = {
+            name: inputs_by_table(plan.subqueries[name].operator.tables) for name in self.inputs
+        }
+        """By join, the inputs that the rows of each table are of."""
         self.by_track: dict[str, Slots] = {
             name: tuple(manifest.subqueries[name].by_track) for name in self.inputs
         }
@@ -85,10 +90,12 @@ class JoinShapes:
             texts = shown(before, inputs), shown(shape, inputs)
             old, new = (read_shape(text, inputs) for text in texts)
             slots = [known.range_at(start) for start in some]
-            way = choose_transition(
+            way = choose_way(
                 transition or self._asked,
                 old, new,
-                self._rates.remembered(subquery, record, slots, self.endless(subquery), counted),
+                self._rates.remembered(
+                    subquery, record, self._made_of[subquery], slots, self.endless(subquery), counted
+                ),
             )  # fmt: skip
             found.append(Replan(exchange, some[0], cause, subquery, tuple(some), *texts, way=way))
         return found

@@ -49,7 +49,7 @@ class Spilling:
         """What of it is done in the next epoch."""
         self.by_hand: dict[str, list[tuple[int, int]]] = {}
         """What the user has put aside: it stays so until the user wants it back, or the end."""
-        self.settling = False
+        self.cleaning_all = False
         """Whether all comes together because the streams have ended: nothing is put aside any more."""
 
     def spill(self, exchange: str, slots: Slots) -> None:
@@ -66,9 +66,9 @@ class Spilling:
         self._to_clean[exchange] = union(self._to_clean.get(exchange, []), slots)
         self.by_hand[exchange] = subtract(self.by_hand.get(exchange, []), slots)
 
-    def settle(self, manifest: Manifest) -> None:
+    def clean_all(self, manifest: Manifest) -> None:
         """Brings together all that is put aside, for good."""
-        self.settling, self._asked = True, {}
+        self.cleaning_all, self._asked = True, {}
         for exchange, some in manifest.spilled.items():
             self.clean_up(exchange, slots_of(some))
 
@@ -103,7 +103,7 @@ class Spilling:
         in_cells = self.scattering.exchanges
         self._asked = {name: some for name, some in self._asked.items() if name not in in_cells}
         # At the end what has come together stays packed, and is in nobody's way
-        free = limit if self.settling else limit - resident
+        free = limit if self.cleaning_all else limit - resident
         left = np.maximum(free, LEAST_CLEANED)
         for exchange, asked in self._to_clean.items():
             spilled = slots_of(manifest.reach[exchange].spilled)

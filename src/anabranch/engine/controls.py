@@ -11,9 +11,9 @@ import polars as pl
 
 from anabranch.adapt.actions import Move
 from anabranch.control.seen import of_partitions, of_sites
+from anabranch.engine.map_controls import whole
 from anabranch.engine.options import RunOptions
 from anabranch.engine.state_controls import StateControls
-from anabranch.engine.steering import whole
 from anabranch.errors import RunError
 from anabranch.routing.partition_map import PartitionMap
 from anabranch.settings import NONE

@@ -146,7 +146,7 @@ class Loop:
         if finished:
             if self.options.close_at_end and manifest.spilled:
                 # What is owed comes before the end
-                self.governor.holdings.spilling.settle(manifest)
+                self.governor.holdings.spilling.clean_all(manifest)
                 self._epoch({}, laps)
                 return True
             if self.options.close_at_end and not manifest.ended:

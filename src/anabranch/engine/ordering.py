@@ -58,7 +58,7 @@ class Ordering:
         holdings, last = governor.holdings, ended or flush
         spilled, cleaned = holdings.spilling.take_next(manifest, last)
         resettling = holdings.resettling({*waiting.holds, *spilled})
-        last = last or holdings.spilling.settling
+        last = last or holdings.spilling.cleaning_all
         turns = holdings.shapes.take_next(
             manifest, maps, waiting.holds, spilled, cleaned, resettling.scattering, last
         )
@@ -75,7 +75,7 @@ class Ordering:
             watermarks=manifest.watermarks,
             idle=idle,
             ended=ended,
-            settling=governor.holdings.spilling.settling,
+            cleaning_all=governor.holdings.spilling.cleaning_all,
             streams=attempt.streams,
             results=attempt.results,
             now=attempt.now,

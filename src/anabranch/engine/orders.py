@@ -76,7 +76,7 @@ class Orders:
     watermarks: Mapping[str, int | None]
     idle: Idle
     ended: bool
-    settling: bool
+    cleaning_all: bool
     """Whether all that was put aside comes together, for the streams have ended."""
     streams: Mapping[str, StreamOrders]
     results: Mapping[str, Staging]

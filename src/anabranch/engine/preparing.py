@@ -44,7 +44,7 @@ def as_splits_see(orders: Orders) -> Orders:
         orders,
         shelves={},
         idle=NOBODY,
-        settling=False,
+        cleaning_all=False,
         resettling=Resettling(),
         turns={},
         sampling=(),

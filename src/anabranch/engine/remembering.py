@@ -82,7 +82,7 @@ def plain_again(
     done: SubqueryReport,
 ) -> None:  # fmt: skip
     """The state of slots that have come together, plain: it is on the disk as that from now on."""
-    if orders.settling or not any(ref.packed and piece.wanted(ref) for ref in piece.refs):
+    if orders.cleaning_all or not any(ref.packed and piece.wanted(ref) for ref in piece.refs):
         return
     name, fsync = _namer(orders, subquery.name, site), orders.settings.fsync
     written, masked = bring_back(piece, subquery.operator.tables, name, fsync, moment.after)
@@ -133,7 +133,7 @@ def remember(
     settled = _settle_anew(orders, subquery, state)
     done.segments += state.write(name, operator.span, settings.fsync)
     done.masked += masked_as_plain(state.expired)
-    if settled or orders.settling:
+    if settled or orders.cleaning_all:
         return  # what went elsewhere must not be merged as it was; at the end it does not pay any more
     budget = max(settings.compaction_floor_rows, int(done.rows_in * settings.compaction_share))
     merged, masked = compact(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from anabranch.adapt.actions import CleanUp, Spill
-from anabranch.adapt.policies.transitions import ENDLESS
+from anabranch.adapt.policies.ways import ENDLESS
 from anabranch.control.shapes import kept_shape
 from anabranch.control.spilling import apart
-from anabranch.engine.steering import Steering
+from anabranch.engine.map_controls import MapControls
 from anabranch.errors import RunError
 from anabranch.language.join import Join
 from anabranch.language.shape import MOST_INPUTS
 from anabranch.settings import MOVING_STATE, PARALLEL_TRACK, TRANSITIONS
 
 
-class StateControls(Steering):
+class StateControls(MapControls):
     """The part of a run's handle that says which state is in memory."""
 
     def spill(self, subquery: str, partition: int) -> None:

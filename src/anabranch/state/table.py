@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -40,3 +40,13 @@ class StateTable:
     def scatters(self) -> bool:
         """Whether rows of a slot can be taken to cells."""
         return self.input is not None or self.told_by_values
+
+
+def inputs_by_table(tables: Sequence[StateTable]) -> dict[str, tuple[int, ...]]:
+    """The inputs that the rows of each table are of, or are combinations of; without those of no input."""
+    own = {table.name: (table.input,) for table in tables if table.input is not None}
+    return own | {
+        table.name: tuple(input for source in table.derived_from for input in own[source])
+        for table in tables
+        if table.between
+    }

@@ -32,7 +32,7 @@ class GridLoad:
     right: float
     state: float
     """Bytes of its state."""
-    settled: bool
+    measured: bool
     """Whether enough has been measured since it was laid."""
 
 
@@ -49,6 +49,6 @@ def propose_grids(loads: Iterable[GridLoad], alive: int) -> Iterator[Regrid]:
             yield Regrid(one.exchange, 0, cause, bands=best.bands)
             continue
         now, then = one.grid.sent(left, right), best.sent(left, right)
-        if one.settled and now > WORSE * then and HORIZON * (now - then) > one.state:
+        if one.measured and now > WORSE * then and HORIZON * (now - then) > one.state:
             cause = f"rates: {left:,.0f} to {right:,.0f} bytes, {now / then - 1:.0%} too many sent"
             yield Regrid(one.exchange, 0, cause, bands=best.bands)

@@ -221,7 +221,7 @@ def pooled(groups: Mapping[int, Counted], by: Mapping[int, int]) -> dict[int, Co
     return found
 
 
-def settled(groups: Mapping[int, Counted]) -> Iterator[tuple[int, Counted]]:
+def well_counted(groups: Mapping[int, Counted]) -> Iterator[tuple[int, Counted]]:
     """What counts for each group: its own figures if it has enough of them, else those of all."""
     whole = pooled(groups, dict.fromkeys(groups, 0)).get(0)
     for one, counted in groups.items():

@@ -201,9 +201,9 @@ class MoveProtocol:
         """Gives up moves of partitions that others have moved or cut meanwhile."""
         found = []
         for subject, known in list(self.moving.items()):
-            home = maps[subject[0]]
-            number = home.partition_at(subject[1])
-            if home.starts[number] != subject[1] or home.sites[number] != known.move.source:
+            now = maps[subject[0]]
+            number = now.partition_at(subject[1])
+            if now.starts[number] != subject[1] or now.sites[number] != known.move.source:
                 del self.moving[subject]
                 found.append(Abandon(known.move, "it was moved or cut in another way"))
         return found
@@ -211,10 +211,10 @@ class MoveProtocol:
     def require_at_rest(self, subject: tuple[str, int]) -> None:
         """Raises RunError if a partition is being moved."""
         if subject in self.moving:
-            home, start = subject
+            exchange, start = subject
             raise RunError(
-                f"Partition {start} of '{home}' is on its way to site {self.moving[subject].move.target}: "
-                "ask again when it is there, after an epoch or two."
+                f"Partition {start} of '{exchange}' is on its way to site "
+                f"{self.moving[subject].move.target}: ask again when it is there, after an epoch or two."
             )
 
     @property
@@ -227,14 +227,14 @@ class MoveProtocol:
     ) -> None:
         """Raises RunError unless what is moved is where it comes from, and its rows wait if it is paused."""
         for subject, known in self.moving.items():
-            home = maps[subject[0]]
-            number = home.partition_at(subject[1])
-            if home.starts[number] != subject[1]:
+            now = maps[subject[0]]
+            number = now.partition_at(subject[1])
+            if now.starts[number] != subject[1]:
                 raise RunError(f"Partition {subject} is being moved but was cut away.")
-            if home.sites[number] != known.move.source:
+            if now.sites[number] != known.move.source:
                 raise RunError(
                     f"Partition {subject} is being moved from site {known.move.source} but is on site "
-                    f"{home.sites[number]}."
+                    f"{now.sites[number]}."
                 )
             if known.phase == PAUSED and subject not in waiting:
                 raise RunError(f"Partition {subject} is paused, but its rows do not wait.")

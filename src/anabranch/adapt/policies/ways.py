@@ -63,7 +63,7 @@ MOVED = Way(MOVING_STATE, 0.0, None, "nothing was estimated")
 """The way of a change about which nothing is known."""
 
 
-def choose_transition(asked: str, before: JoinShape, after: JoinShape, known: Affected) -> Way:
+def choose_way(asked: str, before: JoinShape, after: JoinShape, known: Affected) -> Way:
     """The way that costs less: equal work is better done bit by bit, on a track, than at once."""
     moving = _moving(before, after, known)
     track = None if known.endless else _track(before, after, known)

@@ -1,4 +1,4 @@
-"""What all that steers a run by hand stands on: its maps, its partitions, and the lock to change them."""
+"""What all that is done to a run by hand stands on: its maps, its partitions, and the lock to change them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from anabranch.plan.plan import Plan
 from anabranch.routing.partition_map import PartitionMap
 
 
-class Steering:
+class MapControls:
     """A run as those see it who change where its partitions are."""
 
     plan: Plan
