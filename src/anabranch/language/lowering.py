@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from anabranch.errors import LanguageError
+from anabranch.language.arguments import as_meant, as_results_are
 from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
 from anabranch.language.decimal_functions import has_decimals, with_decimals
@@ -35,13 +36,10 @@ from anabranch.language.tree import Call, Column, Expression, Literal, parts_of
 from anabranch.language.typed import Typed, typed_constant
 from anabranch.language.user_function import UserFunction
 
-GROWING = frozenset(("+", "-", "*", "//", "%", "<<", ">>", "negate", "abs", "power"))
-"""Functions whose value may need more bits than what they are made of."""
 _ASKING_NULL = frozenset(
     ("is_null", "is_not_null", "is_distinct", "case", "coalesce", "greatest", "least", "in")
 )
 """Functions that may be something else than NULL for a NULL."""
-_NARROW = (pl.Int8, pl.Int16, pl.Int32, pl.UInt8, pl.UInt16, pl.UInt32)
 
 
 def lower(expression: Expression, schema: Mapping[str, pl.DataType]) -> Typed:
@@ -110,7 +108,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     exact = _of_constants(function, arguments)
     if exact is not None:
         return exact
-    arguments = _as_wide(function, _truths(function, arguments))
+    arguments = as_meant(function, arguments)
     if function in COMPARISONS or function == "is_distinct":
         compared = compare(call, arguments)
         if compared is not None:
@@ -119,15 +117,7 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         arguments, computed = with_decimals(function, arguments)
         if computed is not None:
             return computed
-    if function in GROWING:
-        arguments = [
-            Typed(part.expr.cast(pl.Int64), pl.Int64()) if part.kind in _NARROW else part
-            for part in arguments
-        ]
-    if function == "list_sum":
-        kind, wide = arguments[0].kind, pl.List(pl.Int64())
-        if isinstance(kind, pl.List) and kind.inner in _NARROW:
-            arguments = [Typed(arguments[0].expr.cast(wide), wide)]
+    arguments = as_results_are(function, arguments)
     if function in ("<<", ">>"):
         return _shifted(call, arguments[0], arguments[1])
     if function == "-" and all(part.kind == pl.Date for part in arguments):
@@ -136,14 +126,6 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
         return Typed(days, pl.Int64())
     if function == "coalesce":
         return _coalesced(arguments)
-    if function in ("concat", "concat_ws"):
-        # What is no text is written as CAST writes it
-        arguments = [
-            part
-            if part.kind == pl.String
-            else Typed(cast(part.expr, part.kind, pl.String(), strict=True), pl.String())
-            for part in arguments
-        ]
     kind, plain = polars_kind(function, arguments), _plain_arguments(call, arguments)
     if function in ("/", "//", "%") and kind.is_float():
         plain = _row_by_row(arguments, plain, kind)
@@ -209,41 +191,6 @@ def _row_by_row(
     if arguments[0].is_constant or not arguments[1].is_constant:
         return plain
     return [value, as_column(by, value, kind)]
-
-
-_MEETING = COMPARISONS | frozenset(
-    ("+", "-", "*", "/", "//", "%", "power", "is_distinct", "case", "coalesce", "greatest", "least")
-)
-"""Functions whose arguments meet in one type."""
-
-
-def _as_wide(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:
-    """Narrow floats as wide as a constant that is a float: `1.5e0` is a double, as in DuckDB."""
-    wide = any(part.kind == pl.Float64 and type(part.value) is float for part in arguments)
-    if not wide or function not in _MEETING:
-        return arguments
-    return [
-        Typed(part.expr.cast(pl.Float64), pl.Float64()) if part.kind == pl.Float32 else part
-        for part in arguments
-    ]
-
-
-def _truths(function: str, arguments: Sequence[Typed]) -> Sequence[Typed]:
-    """NULL as a truth value where a condition is meant."""
-    if function == "case":
-        places = set(range(0, len(arguments) - 1, 2))
-    elif function == "not" or (
-        function in ("&", "|") and all(part.kind in (pl.Boolean, pl.Null) for part in arguments)
-    ):
-        places = set(range(len(arguments)))
-    else:
-        return arguments
-    return [
-        Typed(pl.lit(None, pl.Boolean), pl.Boolean(), None)
-        if place in places and part.kind == pl.Null
-        else part
-        for place, part in enumerate(arguments)
-    ]
 
 
 _CONSTANT_SUMS: Mapping[str, Callable[..., decimal.Decimal]] = {
