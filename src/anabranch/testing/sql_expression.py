@@ -138,11 +138,9 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} IS DISTINCT FROM {parts[1]})"
         case "like":
             return f"({parts[0]} LIKE {parts[1]})"
-        case "round_away":
-            return f"round({', '.join(parts)})"
-        case "round":
+        case "round" | "round_away":
             digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
-            if kinds[0].is_decimal():
+            if kinds[0].is_decimal() or expression.function == "round_away":
                 return f"round({parts[0]}, {digits})"
             return f"round_even({parts[0]}, {digits})" if kinds[0].is_float() else parts[0]
         case "ip_number":
