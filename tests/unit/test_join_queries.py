@@ -351,7 +351,7 @@ REFUSED = {
     "SELECT len FROM tcp CROSS JOIN dns": "nothing says which rows of 'dns' belong to which of 'tcp'",
     "SELECT len FROM tcp RIGHT SEMI JOIN dns ON time = at": "RIGHT SEMI JOIN is not available: exchange",
     "SELECT name FROM tcp SEMI JOIN dns ON time = at": "column 'name' is not found",
-    "SELECT len FROM tcp ASOF JOIN dns ON time = at": "ASOF JOIN is not available",
+    "SELECT len FROM tcp ASOF JOIN dns ON time = at": "ASOF JOIN needs ON with an equality",
     "SELECT len FROM tcp, LATERAL (SELECT at FROM dns) x": "gives the elements of one list",
 }
 
