@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from anabranch.errors import AnabranchError, StateError
-from anabranch.state.folders import flushed_beside
+from anabranch.state.folders import AT_ONCE, OPENED, flushed_beside, make_folder
 from anabranch.state.ledger import Ledger
 from anabranch.state.manifest import Manifest
 from anabranch.state.place import Place
@@ -39,6 +39,37 @@ def test_flushes_of_a_block_wait_side_by_side(
     with flushed_beside():
         for number in range(3):
             write(Place(tmp_path), f"state/{number}")
+
+
+def test_few_files_and_folders_are_open_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task may write a file and a folder for each of a thousand partitions of a table."""
+    most = 0
+
+    def look(handle: int) -> None:
+        nonlocal most
+        most = max(most, len(os.listdir("/proc/self/fd")))
+
+    monkeypatch.setattr(os, "fsync", look)
+    before = len(os.listdir("/proc/self/fd"))
+    with flushed_beside():
+        for number in range(200):
+            write(Place(tmp_path), f"state/part={number}/file")
+    assert most - before <= OPENED + 2 * AT_ONCE
+
+
+def test_a_new_folder_is_on_the_disk_before_its_task_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that fails leaves folders that the next one takes for flushed."""
+    flushed: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: flushed.append(os.readlink(f"/proc/self/fd/{handle}"))
+    )
+    with flushed_beside():
+        make_folder(tmp_path / "a" / "b", private=True, fsync=True)
+        assert {str(tmp_path), str(tmp_path / "a")} <= {*flushed}
 
 
 def test_a_folder_is_flushed_once_when_all_is_in_it(
@@ -75,7 +106,7 @@ def test_outside_of_a_block_a_file_is_flushed_when_it_is_written(
     assert flushed == [threading.current_thread().name] * 2
 
 
-def test_a_flush_that_fails_is_told_with_the_name_of_the_file(
+def test_a_flush_that_fails_is_told_with_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(handle: int) -> None:
@@ -84,7 +115,7 @@ def test_a_flush_that_fails_is_told_with_the_name_of_the_file(
     monkeypatch.setattr(os, "fsync", fail)
     (tmp_path / "state").mkdir()
     with (
-        pytest.raises(StateError, match=r"state/.*Input/output error.*not counted"),
+        pytest.raises(StateError, match=r"/state' to the disk: Input/output error.*not counted"),
         flushed_beside(),
     ):
         write(Place(tmp_path), "state/a")

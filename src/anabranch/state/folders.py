@@ -9,7 +9,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -19,6 +19,8 @@ HERE, UNLESS_THERE, EXCHANGE = -100, 1, 2
 """What Linux calls a path that is given whole, a rename that replaces nothing, and an exchange of two."""
 AT_ONCE = 4
 """Flushes of a task that are under way at the same time: each is waiting, not work."""
+OPENED = 32
+"""Files that are open to be flushed; who writes another one waits. Systems allow 1,024, for everything."""
 
 
 def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
@@ -32,7 +34,8 @@ def make_folder(path: Path, private: bool, fsync: bool = False) -> None:
         make_folder(path.parent, private, fsync)
         path.mkdir(mode, exist_ok=True)
     if fsync:
-        flush(path.parent)
+        # Now: if the task fails, whoever finds the folder takes it for one that is on the disk
+        sync(path.parent)
 
 
 def make_file(path: Path, private: bool) -> None:
@@ -74,17 +77,27 @@ def _rename(path: Path, to: Path, how: int) -> None:
 
 def sync(path: Path) -> None:
     """Flushes a file or folder to the disk."""
-    _sync_opened(os.open(path, os.O_RDONLY), path)
-
-
-def _sync_opened(handle: int, path: Path) -> None:
     try:
-        os.fsync(handle)
+        _sync_opened(os.open(path, os.O_RDONLY))
     except OSError as error:
         error.filename = str(path)
         raise
+
+
+def _sync_opened(handle: int) -> None:
+    try:
+        os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _sync_written(handle: int, folder: Path) -> None:
+    """Flushes a file that has another name by now: what can be told is where it lies."""
+    try:
+        _sync_opened(handle)
+    except OSError as error:
+        error.filename = str(folder)
+        raise
 
 
 class _Beside:
@@ -96,21 +109,21 @@ class _Beside:
         self.folders: set[Path] = set()
 
     def begin(self, path: Path) -> None:
+        if len(self._begun) >= OPENED:
+            wait([self._begun[-OPENED]])
         # Opened now: by the time it is flushed it may have another name
         handle = os.open(path, os.O_RDONLY)
-        self._begun.append(self._pool.submit(_sync_opened, handle, path))
+        self._begun.append(self._pool.submit(_sync_written, handle, path.parent))
 
     def end(self) -> None:
         """Waits until all of it is on the disk; StateError if something is not."""
         try:
-            for folder in self.folders:
-                self.begin(folder)
-            for begun in self._begun:
+            for begun in [*self._begun, *(self._pool.submit(sync, one) for one in self.folders)]:
                 begun.result()
         except OSError as error:
             raise StateError(
-                f"Cannot flush '{error.filename}' to the disk: {error.strerror or error}. The epoch is not "
-                "counted; free space or mend the folder and start again."
+                f"Cannot flush what is in '{error.filename}' to the disk: {error.strerror or error}. The "
+                "epoch is not counted; free space or mend the folder and start again."
             ) from error
 
 
