@@ -162,6 +162,16 @@ def test_compaction_makes_fewer_segments(store: Store) -> None:
     assert len(store.refs) < before / 2
 
 
+def test_the_last_slot_has_its_bytes_too(store: Store) -> None:
+    """What comes after it is no number of 64 bits any more."""
+    last = (1 << 16) - 1
+    store.add(50, {last - 1, last})
+    site = store.site({last - 1, last})
+    by_slot = site._bytes_of(np.array([last - 1, last]))
+    assert by_slot.min() > 0
+    assert by_slot.sum() == pytest.approx(sum(ref.bytes for ref in store.refs))
+
+
 def test_rows_that_never_fall_due_lie_beside_those_that_soon_do(tmp_path: Path) -> None:
     due = [0, 3, 1 << 40, NEVER, 3, NEVER - 1]
     rows = pl.DataFrame({LOCATOR: np.arange(6, dtype=np.uint64), DUE: due, "n": range(6)})

@@ -204,12 +204,15 @@ class SiteState:
         packed = Shelf(ref for ref in self.refs if ref.packed).bytes_by_slot
         known = slots < len(packed)
         found[known] = packed[slots[known]]
-        edges = np.stack([slots, slots + 1]).astype(np.uint64) << np.uint64(48)
+        begins = slots.astype(np.uint64) << np.uint64(48)
+        lasts = begins | np.uint64((1 << 48) - 1)
         for ref in self.refs:
             if not ref.packed:
                 mine = within(slots, self.wanted(ref))
-                first, end = np.searchsorted(self._open(ref)[LOCATOR].to_numpy(), edges[:, mine])
-                found[mine] += (end - first) * (ref.bytes / max(1, ref.rows))
+                locators = self._open(ref)[LOCATOR].to_numpy()
+                rows = np.searchsorted(locators, lasts[mine], "right")
+                rows -= np.searchsorted(locators, begins[mine])
+                found[mine] += rows * (ref.bytes / max(1, ref.rows))
         return found
 
     def blocks(self, table: str) -> Iterator[tuple[int, pl.DataFrame]]:
