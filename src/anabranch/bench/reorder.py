@@ -54,11 +54,13 @@ NOTES = (
     f"{KEYS} keys; rows meet within {REACH} epochs on either side. Of pairs of B and C one in 476 "
     "suits, of A and C one in 53, of A and B all.",
     f"The first {SETTLING} epochs of each half are not counted: state of the time before is still there.",
-    f"rows_per_s is by the time of the processor, of each epoch the least of {REPEATS} runs in turn: what "
-    "else the machine does only adds to it. over_best is what the adaptive run does against the best of the "
-    "fixed shapes in that half, the lesser of both; over_worst what it does over all epochs against the "
-    "worst of them. pairs_per_row says what shapes do whatever the machine does; settled_after the epochs of "
-    "each half until the last change of shape was there, in the run where that took longest.",
+    f"rows_per_s is by the time of the processor, of each epoch of a fixed shape the least of {REPEATS} "
+    "runs in turn: what else the machine does only adds to it. Of the adaptive runs, which may change at "
+    "different times, it is that of the one in the middle, as it was. over_best is what the adaptive run "
+    "does against the best of the fixed shapes in that half, the lesser of both; over_worst what it does "
+    "over all epochs against the worst of them. pairs_per_row says what shapes do whatever the machine does; "
+    "settled_after the epochs of each half until the last change of shape was there, in the run where "
+    "that took longest in that half.",
     "matches: streams of one rate, where a row meets so many of each other one; of pairs of B and C one in "
     "476 suits. time_over_best is the time of the adaptive run against the fastest fixed shape: shapes are "
     "chosen for time, and state is told beside it.",
@@ -132,7 +134,7 @@ def _figures(course: ShapeCourse) -> dict[str, Any]:
     """Of one shape: rows a second in each half and over all, the most state, the shapes it came to."""
     halves = list(pairwise(np.cumsum(EPOCHS).tolist()))
     settled = [slice(begin + SETTLING, end) for begin, end in halves]
-    changed = [line["epoch"] + 1 for line in course.lines]
+    changed = [epoch for epochs in course.changed for epoch in epochs]
     return {
         "digest": course.digest,
         "rows_per_s": course.rate(slice(None)),

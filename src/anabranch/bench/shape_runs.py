@@ -39,6 +39,8 @@ class ShapeCourse:
     digest: tuple[int, ...]
     pairs: np.ndarray
     """Pairs of rows that were looked at."""
+    changed: list[list[int]]
+    """The epochs that were the first in another shape, in each run."""
 
     def rate(self, epochs: slice) -> int:
         """Rows a second in some epochs."""
@@ -52,20 +54,26 @@ class ShapeCourse:
 def run_in_turn(
     frames: Frames, sql: str, shapes: Sequence[str], repeats: int, steps: Steps
 ) -> dict[str, ShapeCourse]:
-    """All shapes in turn, several times: of each epoch the least time, and the course that settled last."""
-    found: dict[str, ShapeCourse] = {}
+    """All shapes in turn, several times: of a fixed one the least time of each epoch.
+
+    Adaptive runs may change their shapes at different times: of these, the one in the middle is taken.
+    """
+    found: dict[str, list[ShapeCourse]] = {shape: [] for shape in shapes}
     for repeat in range(repeats):
-        for shape in shapes:
+        for shape, courses in found.items():
             steps.begin(f"{shape}, run {repeat + 1}")
-            course, known = run_shape(frames, sql, shape), found.get(shape)
-            if known is not None:
-                if course.digest != known.digest:
-                    raise RunError(f"Two runs of the join as {shape} have different results.")
-                late = max(course, known, key=lambda one: [line["epoch"] for line in one.lines])
-                seconds = np.minimum(course.seconds, known.seconds)
-                course = replace(late, seconds=seconds)
-            found[shape] = course
-    return found
+            courses.append(run_shape(frames, sql, shape))
+            if courses[-1].digest != courses[0].digest:
+                raise RunError(f"Two runs of the join as {shape} have different results.")
+    return {shape: _as_one(shape, courses) for shape, courses in found.items()}
+
+
+def _as_one(shape: str, courses: Sequence[ShapeCourse]) -> ShapeCourse:
+    if shape != ADAPTIVE:
+        least = np.minimum.reduce([one.seconds for one in courses])
+        return replace(courses[0], seconds=least)
+    middle = sorted(courses, key=lambda one: float(one.seconds.sum()))[len(courses) // 2]
+    return replace(middle, changed=[epochs for one in courses for epochs in one.changed])
 
 
 def run_shape(frames: Frames, sql: str, shape: str) -> ShapeCourse:
@@ -105,7 +113,10 @@ def run_shape(frames: Frames, sql: str, shape: str) -> ShapeCourse:
     rows = [sum(some[epoch].height for some in frames.values()) for epoch in range(epochs)]
     lines = [line for line in run.history() if line["kind"] == "replan" and line["accepted"]]
     digest = digest_of(results)
-    return ShapeCourse(np.diff(times), np.array(rows), state, lines, digest, np.array(pairs))
+    changed = [[line["epoch"] + 1 for line in lines]]
+    return ShapeCourse(
+        np.diff(times), np.array(rows), state, lines, digest, np.array(pairs), changed
+    )
 
 
 def digest_of(results: pl.DataFrame) -> tuple[int, ...]:
