@@ -99,7 +99,7 @@ class Arbiter:
         if not view.sites.alive[move.target]:
             return f"site {move.target} is gone"
         if move.bytes > budget and budget < self.limits.bytes_per_epoch:
-            return f"it has {move.bytes:,} bytes, of this round's budget {max(0, int(budget)):,} are left"
+            return f"it has {move.bytes:,} bytes, of this epoch's budget {max(0, int(budget)):,} are left"
         if not view.sites.alive[move.source]:
             return None
         left = self._departures.get(move.subject, {})

@@ -20,6 +20,8 @@ from anabranch.state.segment import NEVER, SegmentRef, slots_in
 from anabranch.state.shelf import Shelf
 
 Slots = Sequence[tuple[int, int]]
+AT_ONCE = 1 << 10
+"""Segments that are looked at at once: each may lie in all slots."""
 NOTHING = -NEVER
 """Where the latest time of a slot is looked for: that there is no row yet."""
 
@@ -82,11 +84,17 @@ class Aside:
     def _note_dues(
         self, member: Subquery, refs: Iterable[SegmentRef], slots: Slots, manifest: Manifest
     ) -> None:
+        refs = list(refs)
+        for begin in range(0, len(refs), AT_ONCE):
+            self._note_some(member, refs[begin : begin + AT_ONCE], slots, manifest)
+
+    def _note_some(
+        self, member: Subquery, refs: Sequence[SegmentRef], slots: Slots, manifest: Manifest
+    ) -> None:
         dues = self._dues[member.name]
         passed = member.watermark(manifest.reach[member.exchange].watermark)
         chosen = np.zeros(len(dues), dtype=bool)
         chosen[slots_in(slots)] = True
-        refs = list(refs)
         first_due = np.asarray([ref.min_due for ref in refs], dtype=np.int64)
         last_due = np.asarray([ref.max_due for ref in refs], dtype=np.int64)
         # Rows that have had their time may still lie there

@@ -2,7 +2,8 @@
 
 Every look is paid for out of a share of the work of its join. What rows are like, and what is remembered of
 them, says whether a look is wanted sooner: some can be had on credit, and are paid for later. So looks take
-at most that share of the time in the long run, whatever rows do; where rows stay alike, a part of it.
+at most that share of the time in the long run, whatever rows do, and where rows stay alike a part of it; for
+how long the machine holds them up beyond that, they cannot answer.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Looks:
     """The looks at one join: what they cost, what is there to pay for them, and what was last seen."""
 
     price: float
-    """Seconds of the last one."""
+    """Seconds of one: the mean of what they have cost, the last one counting half."""
     paid: float = 0.0
     """Seconds that there are for looks; below zero, those that are owed."""
     since: float = 0.0

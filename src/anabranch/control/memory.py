@@ -92,7 +92,7 @@ class Memory:
             if beyond[slot]:
                 self._too_small.add(exchange)
                 yield (
-                    f"Memory: slot {slot} of {exchange} alone has {in_bytes(size[slot])}, and site "
+                    f"Memory: slot {slot} of {exchange} alone has about {in_bytes(size[slot])}, and site "
                     f"{known.site_at(slot)} may keep {in_bytes(limit[slot])}. It goes aside again and again, "
                     "and comes together in blocks where it can. To hold it, site_memory_bytes would have "
                     f"to be {math.ceil(size[slot]):,} or more."

@@ -121,7 +121,8 @@ class PlanChoice:
                 ratio = sum(expected) / len(expected)
                 # One action for those that can change, and one to say of the others why they cannot
                 free = [start for start in some_starts if (exchange, start) not in busy]
-                for part in (free, [start for start in some_starts if start not in free]):
+                bound = [start for start in some_starts if (exchange, start) in busy]
+                for part in (free, bound):
                     proposals = self._proposals(manifest, name, known, part, shape, ratio)
                     lines += self._decided(name, proposals, busy, manifest.epoch)
         return lines

@@ -220,7 +220,7 @@ def _held(
 ) -> list[HeldRef]:
     """The rows that wait for what goes on."""
     now = {old: new for new, old in names.items()}
-    for name in evolution.adjusted:
+    for name in evolution.kept.values():
         lost = [
             ref.subquery
             for ref in stored.held
@@ -228,9 +228,9 @@ def _held(
         ]
         if lost:
             raise StateError(
-                f"Rows wait before '{lost[0]}', which is part of query '{name}' as it was before it was "
-                "changed. Start once more with the query set as it was, let the run come to its end, and "
-                "change it then."
+                f"Rows wait before '{lost[0]}', which is part of query '{name}' as it was before the query "
+                "set was changed. Start once more with the query set as it was, let the run come to its "
+                "end, and change it then."
             )
     return [
         replace(
