@@ -35,7 +35,7 @@ STEPS = (
 
 
 def session(spec: dict[str, Any]) -> Session:
-    settings = {"max_rows_per_epoch": 40, "fsync": False}
+    settings = {"max_rows_per_epoch": spec.get("rows_per_epoch", 40), "fsync": False}
     if "master" in spec:
         made = Session.cluster(spec["master"], settings=settings, conf=spec["conf"])
     else:

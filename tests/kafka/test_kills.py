@@ -79,7 +79,8 @@ def test_the_driver_is_killed_at_every_step(
 def test_many_kills(topics: Topics, tmp_path: Path, seed: int) -> None:
     print(f"seed {seed}")
     draw = random.Random(seed)
-    spec = prepared(topics, tmp_path)
+    # More epochs than there are kills: each has one to happen in
+    spec = {**prepared(topics, tmp_path), "rows_per_epoch": 20}
     epoch = 0
     for _ in range(9):
         epoch = min(8, epoch + draw.randrange(2))
