@@ -69,7 +69,7 @@ class TestQuickRuns:
         sides = {(run["side"], run["files"]) for run in found["configurations"]}
         assert {("anabranch", 1), ("spark", 1), ("anabranch", 5), ("spark", 5)} <= sides
         assert {bar["name"] for bar in found["bars"]} == {
-            "ratio", "best_ratio", "dataframe_ratio", "ten_times_groups.peak_rss_mb",
+            "ratio", "best_ratio", "dataframe_ratio", "peak_rss_mb", "ten_times_groups.peak_rss_mb",
         }  # fmt: skip
         assert found["versions"]["pyspark"]
         assert len(found["loadavg"]["before"]) == 3
