@@ -228,10 +228,10 @@ class Registry:
     ) -> Query:  # fmt: skip
         """Registers a continuous query, built or in SQL; sinks and other queries refer to its name.
 
-        `emit="update"` makes an aggregate in SQL give changed groups each epoch. `dialect` says whose SQL a
-        text is, where systems differ: "spark", "duckdb", "flink", "postgres", "risingwave" or "arroyo". An
-        unstarted streaming DataFrame of Spark is a query too, with its inputs as streams; `mode` is Spark's
-        output mode then.
+        `emit="update"` makes an aggregate in SQL give changed groups each epoch, "once" each group when its
+        first row is there. `dialect` says whose SQL a text is, where systems differ: "spark", "duckdb",
+        "flink", "postgres", "risingwave" or "arroyo". An unstarted streaming DataFrame of Spark is a query
+        too, with its inputs as streams; `mode` is Spark's output mode then.
         """
         self._check_name(name)
         if hasattr(query, "isStreaming"):

@@ -170,7 +170,8 @@ def test_batches_of_a_program_are_dataframes(inputs: Inputs) -> None:
 
 
 REFUSED = {
-    "Deduplicate": lambda i: signals(i).dropDuplicates(["device", "time"]),
+    "Add the column of the watermark": lambda i: signals(i).dropDuplicates(["device"]),
+    "remembered for ever": lambda i: i.devices.dropDuplicates(["device", "time"]),
     "DeduplicateWithinWatermark": lambda i: signals(i).dropDuplicatesWithinWatermark(["device"]),
     "CollectList": lambda i: signals(i).groupBy(F.window("time", "1 minute")).agg(F.collect_list("device")),
     "Rand": lambda i: signals(i).where(F.rand(3) > 0.5),

@@ -25,6 +25,8 @@ from anabranch.operators.stateless import MULTIPLYING, Select, Step, Where
 from anabranch.partitioning.term import text_of
 from anabranch.settings import BEST_EFFORT, TRANSPARENT
 
+TOLD = {"final": "", "update": ", told on every change", "once": ", told at first sight"}
+"""When groups are told, where it is not when their window closes."""
 LONG = 60
 """Computed columns that take more are shown by their name alone, unless everything is asked for."""
 
@@ -49,8 +51,7 @@ def title_words(node: Node) -> str:
     match node:
         case Aggregate():
             by = keys_words(node)
-            every = ", told on every change" if node.emit == "update" else ""
-            return f"{window_words(node)}{f' by {by}' if by else ''}{every}"
+            return f"{window_words(node)}{f' by {by}' if by else ''}{TOLD[node.emit]}"
         case History():
             of = f" of each {keys_words(node)}" if node.keys else ""
             return f"every row, with the last {node.rows:,} rows{of}"

@@ -27,10 +27,13 @@ from anabranch.language.window import (
 )
 from anabranch.language.windowed import ends_follow, window_kind
 
+EMITS = ("final", "update", "once")
+"""When a group is told: when its window has closed, whenever it changes, or when its first row is there."""
+
 
 @dataclass(frozen=True, eq=False)
 class Aggregate(Node):
-    """Aggregates over the windows of each group; emitted when closed, or on every change."""
+    """Aggregates over the windows of each group; emitted when closed, on every change, or at first sight."""
 
     input: Node
     keys: tuple[Named, ...]
@@ -43,14 +46,19 @@ class Aggregate(Node):
     ordered: Ordered | None = field(init=False)
 
     def __post_init__(self) -> None:
-        if str(self.emit) not in ("final", "update"):
-            raise LanguageError(f"emit is '{self.emit}'; expected 'final' or 'update'.")
-        if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit == "update":
+        if str(self.emit) not in EMITS:
+            raise LanguageError(f"emit is '{self.emit}'; expected one of {', '.join(EMITS)}.")
+        if isinstance(self.window, (Hop, SessionGap, CountWindow)) and self.emit != "final":
             reason = (
                 f"is not available for {self.window} windows: "
                 "their results are known only when they close."
             )
-            raise LanguageError(f"emit='update' {reason}").or_in_sql(f"EMIT UPDATE {reason}")
+            emit = self.emit
+            raise LanguageError(f"emit='{emit}' {reason}").or_in_sql(
+                f"EMIT {emit.upper()} {reason}"
+            )
+        if self.emit == "once":
+            self._require_known_at_once()
         refuse_updates("An aggregate", self.input.updates)
         if isinstance(self.window, Everything) and self.emit == "final":
             if self.input.ordered is None:
@@ -89,6 +97,17 @@ class Aggregate(Node):
             keys = {*self._window_types(), *(key.name for key in self.keys)}
             derived = frozenset({END} & self._window_types().keys()) | self._ends()
             object.__setattr__(self, "updates", Updates(frozenset(keys), derived=derived))
+
+    def _require_known_at_once(self) -> None:
+        """A group that is told with its first row has no aggregates yet, but values of that row."""
+        single = isinstance(self.window, Tumble) and self.window.size == 1
+        for named in self.aggregates:
+            if named.call.function != "first" or not single:
+                reason = (
+                    f"tells a group as soon as its first row is there, when {named.call} is not known yet. "
+                    "Leave it out; FIRST(x) may stand beside keys with the ordered attribute itself."
+                )
+                raise LanguageError(f"emit='once' {reason}").or_in_sql(f"EMIT ONCE {reason}")
 
     def _ends(self) -> set[str]:
         """The keys that are ends of windows whose starts are keys, too: rows were put in them before."""

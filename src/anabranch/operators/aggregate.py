@@ -94,7 +94,7 @@ class WindowedAggregate(OneInput):
     @property
     def spills(self) -> bool:
         """A window that closes takes in parts of all generations; results of open ones need them at once."""
-        return self.node.emit != "update"
+        return self.node.emit == "final"
 
     def owed(self, state: SiteState, cuts: Sequence[int]) -> Iterable[pl.DataFrame]:
         return ()  # windows of slots that are put aside stay open
@@ -104,6 +104,8 @@ class WindowedAggregate(OneInput):
         state.groups = 0 if delta is None else delta.height
         if self.node.emit == "update":
             return self._update(delta, state, moment)
+        if self.node.emit == "once":
+            return self._once(delta, state, moment)
         if isinstance(self.node.window, Hop):
             return self._hop(delta, state, moment)
         return self._tumble(delta, state, moment)
@@ -148,6 +150,20 @@ class WindowedAggregate(OneInput):
         numbered = changed.select(self.grouping).with_row_index(PAIR)
         replaced = before.join(numbered, on=self.grouping, nulls_equal=True, maintain_order="left")
         return paired(self._finish(changed), self._finish(replaced.drop(PAIR)), replaced[PAIR])
+
+    def _once(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
+        """The groups that were not there before."""
+        if delta is None:
+            return self._results([])
+        kept = state.probe(OPEN, distinct(delta[LOCATOR].to_numpy()), moment.before)
+        known = pl.concat([part.select(self.grouping) for part in kept]) if kept else None
+        fresh = delta if known is None else delta.join(
+            known, on=self.grouping, how="anti", nulls_equal=True, maintain_order="left"
+        )  # fmt: skip
+        self._keep(
+            fresh if moment.after is None else fresh.filter(pl.col(DUE) > moment.after), state
+        )
+        return self._finish(fresh)
 
     def _hop(self, delta: pl.DataFrame | None, state: SiteState, moment: Moment) -> pl.DataFrame:
         assert isinstance(self.node.window, Hop)
@@ -210,7 +226,7 @@ class WindowedAggregate(OneInput):
         columns = (*(name for name in self.grouping if name not in (LOCATOR, DUE)), *partials)
         # What has been told in full once needs no rows to be told again
         kept = isinstance(self.node.window, Everything)
-        told = self.node.emit == "update"
+        told = self.node.emit != "final"
         goes = FOR_GOOD if kept else BY_WATERMARK
         return (StateTable(OPEN, columns, self._merged, goes, open=not told),)
 

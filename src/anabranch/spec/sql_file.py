@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from anabranch.errors import SettingsError, suggest
+from anabranch.language.groups import EMITS
 from anabranch.sinks.base import Sink
 from anabranch.spec.options import (
     KAFKA_SINK,
@@ -118,9 +119,10 @@ class _File:
         name = self._name(words, what)
         emit = None
         if words.take("EMIT"):
-            spot, emit = words.spot(), words.name("UPDATE or FINAL after EMIT").lower()
-            if emit not in ("update", "final"):
-                raise spot.error(f"expected EMIT UPDATE or EMIT FINAL, got EMIT {emit.upper()}.")
+            spot, emit = words.spot(), words.name("UPDATE, ONCE or FINAL after EMIT").lower()
+            if emit not in EMITS:
+                known = ", ".join(f"EMIT {one.upper()}" for one in EMITS)
+                raise spot.error(f"expected one of {known}; got EMIT {emit.upper()}.")
         words.need("AS", f"AS and a SELECT: {FORMS[what.upper()]}")
         if not any(words.next_is(begin) for begin in ("SELECT", "WITH", "(")):
             raise words.expected("a SELECT after AS")

@@ -13,7 +13,17 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from anabranch.language.aggregate import NamedAggregate, avg, count, max_, min_, stddev, sum_, var
+from anabranch.language.aggregate import (
+    NamedAggregate,
+    avg,
+    count,
+    first,
+    max_,
+    min_,
+    stddev,
+    sum_,
+    var,
+)
 from anabranch.language.builder import Key, Query
 from anabranch.language.expression import Expression, Named, col
 from anabranch.language.groups import Aggregate
@@ -184,6 +194,17 @@ class QueryMaker:
             keys.insert(0, self.window(query, ["index", "tumble"]))
         return query.group_by(*keys).agg(*self.aggregates(query, in_order), emit="update")
 
+    def once(self, query: Query) -> Query:
+        """Groups told with their first rows; of those of one time, values of these rows."""
+        window = self.window(query, ["index", "tumble"])
+        if self.chooser.flag():
+            return query.group_by(window, *self.some_keys(query)).agg(emit="once")
+        ordered = query.node.ordered
+        assert ordered
+        return query.group_by(ordered.column, *self.some_keys(query)).agg(
+            first(self.chooser.choice(list(query.node.schema))).alias("seen"), emit="once"
+        )
+
     def history(self, query: Query, keys: Sequence[str] | None = None) -> Query:
         """Every row with aggregates over the last rows of its group."""
         by = self.some_keys(query) if keys is None else list(keys)
@@ -218,6 +239,8 @@ class QueryMaker:
         source = self.stateless(source, ["time"])
         match chooser.choice(["final", "final", "final", "history", "update", "plain"]):
             case "plain":
+                if chooser.flag(0.3):
+                    return self._above({"seen": self.once(source)}, chooser.choice([0, 1]))
                 return {"plain": source}
             case "update":
                 changes = self.update(source, in_order=True)

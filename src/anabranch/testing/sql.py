@@ -198,6 +198,9 @@ class Translator:
         columns += [self._call(part, node.input.schema, node.schema) for part in node.aggregates]
         if node.emit == "update":
             return self._updates(rows, columns)
+        if node.emit == "once":
+            columns += [f"min({EPOCH}) AS {EPOCH}", f"NULL AS {SEQ}"]
+            return f"SELECT {list_of(columns)} FROM {rows} GROUP BY __g, __w"
         due = f"{end} + 1" if isinstance(node.window, CountWindow) else end
         whole = f"count(*) = {node.window.size}" if isinstance(node.window, CountWindow) else "TRUE"
         emitted = self._emitted(due, node.input.ordered)

@@ -180,6 +180,24 @@ def columns_by_name(inputs: Inputs) -> Any:
     return here.unionByName(there).where("name IS NOT NULL")
 
 
+@append
+def rows_without_duplicates(inputs: Inputs) -> Any:
+    return signals(inputs).select("time", "device", "kind").dropDuplicates()
+
+
+@append
+def one_row_for_each_time_and_device(inputs: Inputs) -> Any:
+    # Before the duplicates all columns but the keys agree, so that it does not matter which row is kept
+    named = signals(inputs).withColumn("name", F.concat("device", F.lit("!")))
+    return named.select("name", "time", "device").dropDuplicates(["time", "device"])
+
+
+@append
+def counts_of_rows_without_duplicates(inputs: Inputs) -> Any:
+    one = signals(inputs).select("time", "kind").dropDuplicates(["time", "kind"])
+    return one.groupBy(F.window("time", "1 minute"), "kind").count()
+
+
 # -- windows ----------------------------------------------------------------------------------------
 
 
@@ -429,3 +447,8 @@ def late_rows_without_windows(inputs: Inputs) -> Any:
 @late("append")
 def late_rows_alone(inputs: Inputs) -> Any:
     return readings(inputs).where("device <> 'c'").select("time", "count")
+
+
+@late("append")
+def late_rows_without_duplicates(inputs: Inputs) -> Any:
+    return readings(inputs).select("time", "device").dropDuplicates()

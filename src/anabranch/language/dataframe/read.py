@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anabranch.language.aggregate import first
 from anabranch.language.builder import Query
 from anabranch.language.dataframe.aggregate import read_aggregate
 from anabranch.language.dataframe.catalyst import SparkNode, parse
@@ -62,6 +63,7 @@ class PlanReader:
             "Project": self._project, "Filter": self._filter, "SubqueryAlias": self._alias,
             "View": self._alias, "Generate": self._generate, "Aggregate": self._aggregate,
             "Expand": self._expand, "Join": self._join, "Union": self._union,
+            "Deduplicate": self._deduplicate,
         }.get(part.kind)  # fmt: skip
         if reader is None:
             raise refused(part)
@@ -147,6 +149,23 @@ class PlanReader:
 
     def _aggregate(self, part: SparkNode) -> Rows:
         return read_aggregate(part, self._rows(part.children[0]), self._emit)
+
+    def _deduplicate(self, part: SparkNode) -> Rows:
+        """Of the rows with the same keys the one that came first, as soon as it is there."""
+        below = self._rows(part.children[0])
+        if below.windows or below.scope.windows:
+            raise refused(part, "rows without duplicates, of rows that have a window already")
+        columns, time = list(below.query.node.schema), below.query.node.ordered
+        keys = [below.scope.columns[key.id] for key in part.expressions("keys")]
+        if time is None or time.column not in keys:
+            raise refused(
+                part,
+                "every key would be remembered for ever. Add the column of the watermark to those that tell "
+                "duplicates, dropDuplicates([…])",
+            )
+        others = [first(name).alias(name) for name in columns if name not in keys]
+        once = below.query.group_by(*keys).agg(*others, emit="once")
+        return Rows(once.select(*columns), below.scope, {})
 
     def _join(self, part: SparkNode) -> Rows:
         left, right = (self._rows(child) for child in part.children)

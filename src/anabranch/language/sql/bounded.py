@@ -21,23 +21,25 @@ from anabranch.language.window import Everything
 PLACE = "place in its window"
 
 
-def distinct(query: Query, scope: Scope, at: exp.Expr, what: str) -> Query:
-    """Every row once; which ones there were is known when their time has passed."""
-    if query.node.ordered is None:
+def distinct(query: Query, scope: Scope, at: exp.Expr, what: str, emit: str = "final") -> Query:
+    """Every row once: when its time has passed, or with emit="once" when it is there."""
+    if query.node.ordered is None and emit != "once":
         raise scope.error(
             f"{what} would have to remember every row for ever: select the ordered attribute or a window of "
-            "it too, such as time/60, so that what is distinct is known when that has passed.",
+            "it too, such as time/60, so that what is distinct is known when that has passed; or write EMIT "
+            "ONCE, and SET allow_unbounded_state = true.",
             at,
         )
     names = list(query.node.schema)
-    return query.group_by(*names).agg().select(*names)
+    return query.group_by(*names).agg(emit=emit).select(*names)
 
 
-def few_of_each(tree: exp.Select, query: Query, scope: Scope) -> Query:
+def few_of_each(tree: exp.Select, query: Query, scope: Scope, emit: str) -> Query:
     """What a SELECT has selected, after DISTINCT and LIMIT."""
     found = tree.args.get("distinct")
     if found is not None and not found.args.get("on"):
-        query = distinct(query, scope, tree, "SELECT DISTINCT")
+        at_once = emit == "once" and not tree.args.get("group")
+        query = distinct(query, scope, tree, "SELECT DISTINCT", emit if at_once else "final")
     if not tree.args.get("limit"):
         return query
     names = {name: name for name in query.node.schema}

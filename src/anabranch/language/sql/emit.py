@@ -14,6 +14,7 @@ FORMS = {
     ("EMIT", "CHANGES"): "update",
     ("EMIT", "UPDATE"): "update",
     ("EMIT", "UPDATES"): "update",
+    ("EMIT", "ONCE"): "once",
 }
 """What may stand at the end of a query, and the `emit` that it means."""
 _FURTHEST = 64

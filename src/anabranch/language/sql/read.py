@@ -93,9 +93,9 @@ class _Reader:
                     both = parts[0].union(parts[1])
                     if not tree.args.get("distinct"):
                         return both
-                    return distinct(
-                        both, self.scope, tree, "UNION (if you do not need it, write UNION ALL)"
-                    )
+                    emit = "once" if self.emit == "once" else "final"
+                    what = "UNION (if you do not need it, write UNION ALL)"
+                    return distinct(both, self.scope, tree, what, emit)
             case exp.Subquery():
                 refuse_clauses(tree, self.scope, ("this", "with_"))
                 return reader.query(tree.this)

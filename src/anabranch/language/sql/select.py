@@ -57,7 +57,7 @@ class SelectReader:
 
     def finish(self) -> Query:
         """The rows of the SELECT; of each window only those that DISTINCT and LIMIT leave."""
-        return few_of_each(self.tree, self._selected(), self.scope)
+        return few_of_each(self.tree, self._selected(), self.scope, self.emit)
 
     def _selected(self) -> Query:
         items = [self._element(item, name) for item, name in self._items()]
