@@ -18,6 +18,7 @@ from anabranch.errors import LanguageError
 from anabranch.language.arguments import as_meant, as_results_are
 from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
+from anabranch.language.complaints import in_words
 from anabranch.language.decimal_functions import has_decimals, with_decimals
 from anabranch.language.decimals import (
     Pointed,
@@ -28,7 +29,7 @@ from anabranch.language.decimals import (
     sum_type,
 )
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, as_column, misuse, shift
-from anabranch.language.kinds import type_named
+from anabranch.language.kinds import type_named, type_words
 from anabranch.language.operands import check_cast, check_operands
 from anabranch.language.polars_kind import polars_kind
 from anabranch.language.spelling import COMPARISONS
@@ -76,22 +77,26 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
         fixed = all(argument.is_constant for argument in arguments)
         if computed.is_constant or computed.kind.is_nested() or not fixed:
             return computed
-        value = pl.select(value=computed.expr).to_series()
+        found = pl.select(value=computed.expr).to_series()
     except pl.exceptions.PolarsError as error:
         if call.function not in _ASKING_NULL and any(part.kind == pl.Null for part in arguments):
             # Polars has no such function for a column of nothing but NULL
             return typed_constant(None)
         columns = dict.fromkeys(columns_of(call))
         kinds = ", ".join(
-            f"{part} {argument.kind}"
+            f"{part} {type_words(argument.kind)}"
             for part, argument in zip(call.arguments, arguments, strict=True)
         )
-        # The lines after the first are about Polars' own expressions
-        reason = (str(error).splitlines() or [""])[0]
+        reason = in_words(error)
         raise LanguageError(
             f"'{call}' cannot be computed from {kinds if columns else 'constants'}: {reason}"
         ) from error
-    return Typed(pl.lit(value.item(), value.dtype), value.dtype, value.item())
+    try:
+        value = found.item()
+    except ValueError:
+        # A time outside the years 1 to 9999, which Python has no value for
+        return Typed(pl.lit(found).first(), found.dtype)
+    return Typed(pl.lit(value, found.dtype), found.dtype, value)
 
 
 def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
@@ -144,7 +149,8 @@ def _called(function: UserFunction, call: Call, arguments: Sequence[Typed]) -> T
         number = argument.kind.is_numeric() and wanted.is_numeric()
         if argument.kind not in (wanted, pl.Null) and not number:
             raise LanguageError(
-                f"{function.upper()} takes {', '.join(function.arguments)}, but {part} is {argument.kind}."
+                f"{function.upper()} takes {', '.join(function.arguments)}, but {part} is "
+                f"{type_words(argument.kind)}."
             )
         parts.append(cast(argument.expr, argument.kind, wanted, strict=True))
     return Typed(function.applied(parts), function.kind)

@@ -95,6 +95,10 @@ def _check_nested(call: Call, kinds: Sequence[pl.DataType]) -> None:
         )
 
 
+NUMBERS_OF_TIMES = (
+    "Write EPOCH(ts) or EPOCH_US(ts) for a number, FROM_EPOCH(seconds) or FROM_EPOCH_MS(…) for a time, "
+    "DATE_DIFF('day', a, b) for days; in Python call('epoch', col('ts')) and so on."
+)
 _UNCASTABLE = (
     ("bytes", {"numbers", "truth values", "times", "times of day", "lengths of time"}),
     ("truth values", {"times", "times of day", "lengths of time"}),
@@ -111,6 +115,16 @@ def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
             "those."
         )
     ends = {family(kind), family(wanted)}
+    if "numbers" in ends and ends & {"times", "times of day"}:
+        raise LanguageError(
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}, for engines differ in what that "
+            f"means. {NUMBERS_OF_TIMES}"
+        )
+    if "lengths of time" in ends and kind not in (wanted, pl.Null):
+        raise LanguageError(
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}: subtract numbers in place of times, "
+            "as in EPOCH_US(b) - EPOCH_US(a)."
+        )
     clock = pl.Time in (kind, wanted) and {kind.base_type(), wanted.base_type()} & {
         pl.Date,
         pl.Decimal,
@@ -118,12 +132,11 @@ def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
     if (
         clock
         or (kind == pl.Time and isinstance(wanted, pl.Datetime))
-        or (ends == {"times", "numbers"} and any(end.is_decimal() for end in (kind, wanted)))
         or any(one in ends and ends & others for one, others in _UNCASTABLE)
     ):
         raise LanguageError(
-            f"{kind} cannot be cast to {wanted}. A text can be made of every type and read as any: "
-            "CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}. A text can be made of every type "
+            "and read as any: CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
         )
 
 
@@ -137,7 +150,9 @@ def _families(arguments: Sequence[Typed]) -> set[str]:
 
 def _told(arguments: Sequence[Typed], word: str) -> str:
     """The types, each once, in order."""
-    return word.join(dict.fromkeys(str(part.kind) for part in arguments if part.kind != pl.Null))
+    return word.join(
+        dict.fromkeys(type_words(part.kind) for part in arguments if part.kind != pl.Null)
+    )
 
 
 def _advice(call: Call, arguments: Sequence[Typed]) -> str:

@@ -34,6 +34,12 @@ def _to_zone(time: pl.Expr, zone: str) -> pl.Expr:
     return pl.coalesce(known, later)
 
 
+def _milliseconds(time: pl.Expr) -> pl.Expr:
+    """Rounded, a half away from zero, as DuckDB does."""
+    micros = time.dt.epoch("us")
+    return pl.when(micros < 0).then(-((500 - micros) // 1000)).otherwise((micros + 500) // 1000)
+
+
 TIMES: Mapping[str, Callable[..., pl.Expr]] = {
     "time_bucket": time_bucket,
     "local_trunc": _local_trunc,
@@ -44,11 +50,19 @@ TIMES: Mapping[str, Callable[..., pl.Expr]] = {
     "try_strptime": lambda a, form: a.str.to_datetime(form, time_unit="us", strict=False),
     "strpdate": lambda a, form: a.str.to_date(form, strict=True),
     "epoch_us": lambda a: a.dt.epoch("us"),
-    "epoch_ms": lambda a: a.dt.epoch("us") // 1000,
+    "epoch_ms": _milliseconds,
+    # As DuckDB's to_timestamp: the half of a microsecond goes away from zero
     "from_epoch": lambda a: (
-        (a.cast(pl.Float64) * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
+        (a.cast(pl.Float64) * 1e6)
+        .round(mode="half_away_from_zero")
+        .cast(pl.Int64)
+        .cast(pl.Datetime("us"))
     ),
-    "from_epoch_ms": lambda a: (a.cast(pl.Int64) * 1000).cast(pl.Datetime("us")),
+    # In 128 bits, or what is too large would wrap around
+    "from_epoch_ms": lambda a: (
+        (a.cast(pl.Int64).cast(pl.Int128) * 1000).cast(pl.Int64).cast(pl.Datetime("us"))
+    ),
+    "from_epoch_us": lambda a: a.cast(pl.Int64).cast(pl.Datetime("us")),
     "add_days": lambda a, days: a + pl.duration(days=days),
     "make_date": lambda year, month, day: pl.date(year, month, day),
     "last_day": lambda a: a.dt.month_end().cast(pl.Date),

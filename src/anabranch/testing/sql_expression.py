@@ -221,10 +221,6 @@ def _cast(value: str, kind: pl.DataType, target: str, way: str) -> str:
     assert wanted is not None
     if kind.is_float() and wanted.is_integer():
         value = f"trunc({value})"
-    if kind.is_integer() and isinstance(wanted, pl.Datetime):
-        return f"make_timestamp({value})"
-    if isinstance(kind, pl.Datetime) and wanted.is_integer():
-        value = f"epoch_us({value})"
     if kind.is_float() and wanted == pl.String:
         raise PlanningError("The oracle cannot cast floats to strings: the digits differ.")
     return f"{way}({value} AS {type_name(wanted)})"

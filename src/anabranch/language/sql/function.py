@@ -9,6 +9,7 @@ from anabranch.errors import LanguageError, suggest
 from anabranch.language import aggregate
 from anabranch.language.expression import FUNCTIONS, Call, Expression, Literal, arity, takes
 from anabranch.language.functions import CONSTANTS, misuse
+from anabranch.language.kinds import type_words
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
 from anabranch.language.sql.column import EPOCH_TIME
 from anabranch.language.sql.dialect import Scope
@@ -158,7 +159,7 @@ def _fit(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -
             kind = scope.kind(first)
             if not kind.is_integer():
                 raise scope.error(
-                    f"{name.upper()} needs an address as an integer, but {first} is {kind}. "
+                    f"{name.upper()} needs an address as an integer, but {first} is {type_words(kind)}. "
                     "IP_NUMBER reads one from a text.",
                     tree,
                 )

@@ -12,6 +12,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Call, Expression, Literal
 from anabranch.language.functions import TRUNCATIONS
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.time_formats import from_java, from_postgres, from_strftime
 from anabranch.language.window import duration
@@ -170,7 +171,7 @@ def at_time_zone(time: Expression, zone: str, scope: Scope) -> Expression:
     """`time AT TIME ZONE zone`: a local time becomes a moment, a moment a local time."""
     kind = scope.kind(time)
     if not isinstance(kind, pl.Datetime):
-        raise LanguageError(f"AT TIME ZONE needs a timestamp, but {time} is {kind}.")
+        raise LanguageError(f"AT TIME ZONE needs a timestamp, but {time} is {type_words(kind)}.")
     return Call("to_zone" if kind.time_zone is None else "at_zone", (time, Literal(zone)))
 
 
@@ -272,6 +273,7 @@ TIME_REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
     "to_timestamp": (1, 2, _to_timestamp), "strptime": (2, 2, _to_timestamp), "to_date": (1, 2, _to_date),
     "from_unixtime": (1, 2, _from_unixtime), "unix_timestamp": (1, 2, _unix_timestamp),
     "to_unix_timestamp": (1, 2, _unix_timestamp), "date": (1, 1, _to_date),
+    "unix_millis": (1, 1, lambda a, scope: Call("//", (Call("epoch_us", tuple(a)), Literal(1000)))),
     "time_bucket": (2, 3, time_bucket), "date_bin": (2, 3, time_bucket), "date_trunc": (2, 3, date_trunc),
     "datetrunc": (2, 3, date_trunc), "date_diff": (2, 3, _date_diff), "datediff": (2, 3, _date_diff),
     "date_add": (2, 2, _add_days(1)), "date_sub": (2, 2, _add_days(-1)),
