@@ -19,7 +19,7 @@ from anabranch.language.arguments import as_meant, as_results_are
 from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
 from anabranch.language.complaints import in_words
-from anabranch.language.decimal_functions import has_decimals, with_decimals
+from anabranch.language.decimal_functions import elements_differ, has_decimals, with_decimals
 from anabranch.language.decimals import (
     Pointed,
     constant,
@@ -32,7 +32,8 @@ from anabranch.language.functions import CONSTANTS, FUNCTIONS, as_column, misuse
 from anabranch.language.kinds import type_named, type_words
 from anabranch.language.operands import check_cast, check_operands
 from anabranch.language.polars_kind import polars_kind
-from anabranch.language.spelling import COMPARISONS
+from anabranch.language.rounding import ROUNDING, round_off
+from anabranch.language.spelling import COMPARISONS, shown_name
 from anabranch.language.tree import Call, Column, Expression, Literal, parts_of
 from anabranch.language.typed import Typed, typed_constant
 from anabranch.language.user_function import UserFunction
@@ -114,11 +115,15 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     if exact is not None:
         return exact
     arguments = as_meant(function, arguments)
+    if function in ROUNDING and arguments[0].kind.is_numeric():
+        return round_off(function, arguments[0], arguments[1:])
     if function in COMPARISONS or function == "is_distinct":
         compared = compare(call, arguments)
         if compared is not None:
             return compared
-    if any(has_decimals(argument.kind) for argument in arguments):
+    if any(has_decimals(argument.kind) for argument in arguments) or elements_differ(
+        function, arguments
+    ):
         arguments, computed = with_decimals(function, arguments)
         if computed is not None:
             return computed
@@ -179,8 +184,8 @@ def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
         wanted = misuse(call.function, place, value)
         if wanted:
             raise LanguageError(
-                f"argument {place + 1} of {call.function.upper()} is {call.arguments[place]}; expected a "
-                f"constant: {wanted}."
+                f"argument {place + 1} of {shown_name(call.function)} is {call.arguments[place]}; "
+                f"expected a constant: {wanted}."
             )
         plain.append(value)
     return plain

@@ -16,12 +16,17 @@ from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed
 from anabranch.language.kinds import castable
 from anabranch.language.naming import half_letter
-from anabranch.language.spelling import spelled
+from anabranch.language.spelling import shown_name, spelled
 
 _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
 
 
+_TYPED: dict[type, str] = {
+    bytes: "BLOB", dt.date: "DATE", dt.datetime: "TIMESTAMP", dt.time: "TIME", dt.timedelta: "INTERVAL",
+    decimal.Decimal: "DECIMAL",
+}  # fmt: skip
+"""What stands before the text of a constant that is no text."""
 Scalar: TypeAlias = (
     bool | int | float | str | bytes | dt.date | dt.datetime | dt.time | dt.timedelta | decimal.Decimal | None
 )  # fmt: skip
@@ -158,7 +163,7 @@ class Literal(Expression):
             return shown if set(shown) & set("ein") else f"{shown}e0"
         quoted = "'" + str(self.value).replace("'", "''") + "'"
         # Texts tell expressions apart: what is written alike must be alike
-        return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
+        return f"{_TYPED[type(self.value)]} {quoted}" if type(self.value) in _TYPED else quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +179,7 @@ class Call(Expression):
         weight = 1 + sum(part.weight if isinstance(part, Call) else 1 for part in self.arguments)
         if weight > MOST_PARTS:
             raise LanguageError(
-                f"{self.function.upper()}: the expression has {weight:,} parts, written out; expected at "
+                f"{shown_name(self.function)}: the expression has {weight:,} parts, written out; expected at "
                 f"most {MOST_PARTS:,}. Compute some of it in a query below and use its columns."
             )
         object.__setattr__(self, "weight", weight)

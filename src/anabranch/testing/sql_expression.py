@@ -138,9 +138,12 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} IS DISTINCT FROM {parts[1]})"
         case "like":
             return f"({parts[0]} LIKE {parts[1]})"
-        case "round" | "round_away":
+        case "round" | "round_away" | "round_digits" | "bround":
             digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
-            if kinds[0].is_decimal() or expression.function == "round_away":
+            if kinds[0].is_decimal() or expression.function in (
+                "round_away",
+                "round_digits",
+            ):
                 return f"round({parts[0]}, {digits})"
             return f"round_even({parts[0]}, {digits})" if kinds[0].is_float() else parts[0]
         case "ip_number":
