@@ -65,6 +65,8 @@ def values(text: str, dialect: str = "anabranch") -> list[Any]:
         ("BROUND(price, 1)", "anabranch", [D("2.6"), D("-2.4"), D("15.0"), D("100.0"), None]),
         ("ROUND(price, -1)", "anabranch", [D(0), D(0), D(20), D(100), None]),
         ("ROUND(price, -9)", "anabranch", [D(0), D(0), D(0), D(0), None]),
+        ("COALESCE(TRY_CAST(s AS DECIMAL(5, 2)), 1.5)", "anabranch", [D("1.50")] * 5),
+        ("price < TRY_CAST('x' AS DECIMAL(5, 2))", "anabranch", [None] * 5),
         ("INITCAP(s)", "postgres", ["O'Neil Mac-Donald X1y2", "Ünï", "", "A  B", None]),
         ("INITCAP(s)", "spark", ["O'neil Mac-donald X1y2", "Ünï", "", "A  B", None]),
         ("list_contains(xs, 2)", "anabranch", [True, False, False, None, False]),

@@ -72,7 +72,7 @@ ROWS = pl.DataFrame(
         ("open IS TRUE", "COALESCE(open, FALSE)"),
         ("left(name, 3)", "SUBSTRING(name, 1, 3)"),
         ("len IS DISTINCT FROM 3", "len IS DISTINCT FROM 3"),
-        ("INTERVAL '2' HOUR", "timedelta '2:00:00'"),
+        ("INTERVAL '2' HOUR", "INTERVAL '2:00:00'"),
     ],
 )
 def test_tree(text: str, tree: str) -> None:

@@ -28,6 +28,7 @@ from anabranch.language.decimals import (
     product_type,
     sum_type,
 )
+from anabranch.language.floats import float_remainder
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, as_column, misuse, shift
 from anabranch.language.kinds import type_named, type_words
 from anabranch.language.operands import check_cast, check_operands
@@ -139,6 +140,8 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     kind, plain = polars_kind(function, arguments), _plain_arguments(call, arguments)
     if function in ("/", "//", "%") and kind.is_float():
         plain = _row_by_row(arguments, plain, kind)
+    if function == "%" and kind.is_float():
+        return Typed(float_remainder(plain[0], plain[1], kind), kind)
     expr = FUNCTIONS[function](*plain)
     if kind.is_float() and all(part.is_constant or not part.kind.is_float() for part in arguments):
         # Polars would take what is made of constants alone for as wide as what it meets
@@ -206,6 +209,7 @@ def _row_by_row(
 
 _CONSTANT_SUMS: Mapping[str, Callable[..., decimal.Decimal]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "negate": lambda a: -a,
+    "%": lambda a, b: (a % b + b) % b,
 }  # fmt: skip
 
 
@@ -216,6 +220,8 @@ def _of_constants(function: str, arguments: Sequence[Typed]) -> Typed | None:
     if not all(part.is_written or type(part.value) is int for part in arguments):
         return None
     values = [part.value for part in arguments]
+    if function == "%" and not values[1]:
+        return None
     with decimal.localcontext(decimal.Context(prec=100)):
         result = _CONSTANT_SUMS[function](*map(decimal.Decimal, values))
     digits = [part.decimal for part in arguments]
