@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from anabranch import call, col
+from anabranch import col
 from anabranch.errors import LanguageError
 from anabranch.language.complaints import in_words
 from anabranch.language.expression import to_polars, type_of
@@ -87,11 +87,12 @@ def test_constant_times_that_python_has_no_value_for(text: str) -> None:
     assert values(f"{text} > ts") == [True, True, None]
 
 
-def test_milliseconds_are_rounded_as_in_duckdb() -> None:
-    assert values("EPOCH_MS(ts)") == [-1500, 253402300800000, None]
-    frame = pl.DataFrame({"n": [-1600, -1500, -1400, -500, 500, 1400, 1500]})
-    kind = to_polars(call("epoch_ms", call("from_epoch_us", col("n"))), frame.schema)
-    assert frame.select(kind.alias("v"))["v"].to_list() == [-2, -2, -1, -1, 1, 1, 2]
+def test_texts_of_timestamps_have_a_time_of_day() -> None:
+    text = "TRY_CAST(CAST({} AS VARCHAR) AS TIME)"
+    assert values(text.format("ts")) == [dt.time(23, 59, 58, 500000), FAR.time(), None]
+    assert values(text.format("d")) == [dt.time(0), dt.time(0), None]
+    assert values("CAST('2024-02-03T04:05:06' AS TIME)") == [dt.time(4, 5, 6)]
+    assert values("TRY_CAST('2024-02-30 04:05:06' AS TIME)") == [None]
 
 
 def test_floats_made_of_constants_are_rounded_where_the_dialect_rounds() -> None:

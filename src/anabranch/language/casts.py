@@ -136,6 +136,7 @@ def _read(text: pl.Expr, wanted: pl.DataType, strict: bool) -> pl.Expr:
         return _read_time(plain, strict).cast(wanted)
     if wanted == pl.Time:
         read = pl.coalesce(*(plain.str.to_time(form, strict=False) for form in _CLOCK))
+        read = pl.coalesce(read, _read_time(plain, strict=False).dt.time())
         return _unless(read.is_null() & text.is_not_null(), read, text, "time", strict)
     if wanted == pl.Binary:
         return _read_bytes(text, strict)

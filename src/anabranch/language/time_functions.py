@@ -34,12 +34,6 @@ def _to_zone(time: pl.Expr, zone: str) -> pl.Expr:
     return pl.coalesce(known, later)
 
 
-def _milliseconds(time: pl.Expr) -> pl.Expr:
-    """Rounded, a half away from zero, as DuckDB does."""
-    micros = time.dt.epoch("us")
-    return pl.when(micros < 0).then(-((500 - micros) // 1000)).otherwise((micros + 500) // 1000)
-
-
 TIMES: Mapping[str, Callable[..., pl.Expr]] = {
     "time_bucket": time_bucket,
     "local_trunc": _local_trunc,
@@ -50,7 +44,7 @@ TIMES: Mapping[str, Callable[..., pl.Expr]] = {
     "try_strptime": lambda a, form: a.str.to_datetime(form, time_unit="us", strict=False),
     "strpdate": lambda a, form: a.str.to_date(form, strict=True),
     "epoch_us": lambda a: a.dt.epoch("us"),
-    "epoch_ms": _milliseconds,
+    "epoch_ms": lambda a: a.dt.epoch("us") // 1000,
     # As DuckDB's to_timestamp: the half of a microsecond goes away from zero
     "from_epoch": lambda a: (
         (a.cast(pl.Float64) * 1e6)

@@ -273,7 +273,6 @@ TIME_REWRITES: Mapping[str, tuple[int, int, Rewrite]] = {
     "to_timestamp": (1, 2, _to_timestamp), "strptime": (2, 2, _to_timestamp), "to_date": (1, 2, _to_date),
     "from_unixtime": (1, 2, _from_unixtime), "unix_timestamp": (1, 2, _unix_timestamp),
     "to_unix_timestamp": (1, 2, _unix_timestamp), "date": (1, 1, _to_date),
-    "unix_millis": (1, 1, lambda a, scope: Call("//", (Call("epoch_us", tuple(a)), Literal(1000)))),
     "time_bucket": (2, 3, time_bucket), "date_bin": (2, 3, time_bucket), "date_trunc": (2, 3, date_trunc),
     "datetrunc": (2, 3, date_trunc), "date_diff": (2, 3, _date_diff), "datediff": (2, 3, _date_diff),
     "date_add": (2, 2, _add_days(1)), "date_sub": (2, 2, _add_days(-1)),
