@@ -116,6 +116,9 @@ def test_refusals_speak_of_sql(text: str, message: str) -> None:
         ("DATE '2026-01-31'", "anabranch", "DATE '2026-01-31'"),
         ("TIMESTAMP '2026-01-31 01:00:00'", "anabranch", "TIMESTAMP '2026-01-31 01:00:00'"),
         ("INTERVAL '90 minutes'", "anabranch", "INTERVAL '1:30:00'"),
+        ("INTERVAL '26 hours'", "anabranch", "INTERVAL '1 day 2:00:00'"),
+        ("INTERVAL '2 days'", "anabranch", "INTERVAL '2 days'"),
+        ("INTERVAL '-2 hours'", "anabranch", "INTERVAL '-7200000000 microseconds'"),
     ],
 )  # fmt: skip
 def test_expressions_are_told_as_sql(text: str, dialect: str, shown: str) -> None:

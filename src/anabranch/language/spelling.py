@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from anabranch.language.decimals import Pointed
 
 INFIX = (
     "+", "-", "*", "/", "//", "%", "&", "|", "^", "<<", ">>", "=", "<>", "<", "<=", ">", ">=",
@@ -96,3 +100,35 @@ def _joined(groups: Iterable[Sequence[Any]], sign: str) -> list[Any]:
     for number, group in enumerate(groups):
         words += [sign, *group] if number else group
     return words
+
+
+_TYPED: dict[type, str] = {
+    bytes: "BLOB", dt.date: "DATE", dt.datetime: "TIMESTAMP", dt.time: "TIME", dt.timedelta: "INTERVAL",
+    decimal.Decimal: "DECIMAL",
+}  # fmt: skip
+"""What stands before the text of a constant that is no text."""
+
+
+def told_constant(value: Any) -> str:
+    """A constant as SQL writes it."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, (int, Pointed)):
+        return f"{value:f}" if isinstance(value, Pointed) else str(value)
+    if isinstance(value, float):
+        # As SQL tells a float from a number of so many digits
+        shown = repr(value)
+        return shown if set(shown) & set("ein") else f"{shown}e0"
+    text = _length(value) if isinstance(value, dt.timedelta) else str(value)
+    quoted = "'" + text.replace("'", "''") + "'"
+    # Texts tell expressions apart: what is written alike must be alike
+    return f"{_TYPED[type(value)]} {quoted}" if type(value) in _TYPED else quoted
+
+
+def _length(value: dt.timedelta) -> str:
+    """`90 days`, `1 day 2:30:00`."""
+    if value < dt.timedelta():
+        return f"{value // dt.timedelta(microseconds=1)} microseconds"
+    return str(value).replace(", 0:00:00", "").replace(",", "")

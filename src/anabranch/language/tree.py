@@ -13,20 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import Pointed
 from anabranch.language.kinds import castable
 from anabranch.language.naming import half_letter
-from anabranch.language.spelling import shown_name, spelled
+from anabranch.language.spelling import shown_name, spelled, told_constant
 
 _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
 
 
-_TYPED: dict[type, str] = {
-    bytes: "BLOB", dt.date: "DATE", dt.datetime: "TIMESTAMP", dt.time: "TIME", dt.timedelta: "INTERVAL",
-    decimal.Decimal: "DECIMAL",
-}  # fmt: skip
-"""What stands before the text of a constant that is no text."""
 Scalar: TypeAlias = (
     bool | int | float | str | bytes | dt.date | dt.datetime | dt.time | dt.timedelta | decimal.Decimal | None
 )  # fmt: skip
@@ -151,19 +145,7 @@ class Literal(Expression):
             raise LanguageError(f"Expected a text of Unicode, got {self.value!a}.")
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "NULL"
-        if isinstance(self.value, bool):
-            return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, Pointed)):
-            return f"{self.value:f}" if isinstance(self.value, Pointed) else str(self.value)
-        if isinstance(self.value, float):
-            # As SQL tells a float from a number of so many digits
-            shown = repr(self.value)
-            return shown if set(shown) & set("ein") else f"{shown}e0"
-        quoted = "'" + str(self.value).replace("'", "''") + "'"
-        # Texts tell expressions apart: what is written alike must be alike
-        return f"{_TYPED[type(self.value)]} {quoted}" if type(self.value) in _TYPED else quoted
+        return told_constant(self.value)
 
 
 @dataclass(frozen=True, eq=False)

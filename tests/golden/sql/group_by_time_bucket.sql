@@ -26,7 +26,7 @@ SELECT date_bin(INTERVAL '1 hour', ts, TIMESTAMP '2001-01-01') AS b, sum(n) AS s
 -- minutes@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '0:07:00', ts, INTERVAL '0:06:00') AS #window select ts, #window, sub-aggregated, level 1
 -- months@1: aggregate TUMBLE(1 AS b) by () from log select ts, DATE_TRUNC('month', ts) AS #window select ts, #window, sub-aggregated, level 1
 -- offset@1: aggregate TUMBLE(1 AS b) by () from log select ts, n, TIME_BUCKET(INTERVAL '1:00:00', ts, INTERVAL '0:05:00') AS #window select ts, n, #window, sub-aggregated, level 1
--- weeks@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '7 days, 0:00:00', ts, INTERVAL '4 days, 0:00:00') AS #window select ts, #window, sub-aggregated, level 1
+-- weeks@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '7 days', ts, INTERVAL '4 days') AS #window select ts, #window, sub-aggregated, level 1
 -- binned = binned@1
 -- from_an_origin = from_an_origin@1
 -- minutes = minutes@1
