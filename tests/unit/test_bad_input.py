@@ -369,7 +369,7 @@ def test_unknown_ordered_attribute(tmp_path: Path) -> None:
     with pytest.raises(LanguageError, match=r"'tiem' is not a column. Did you mean 'time'?"):
         session.stream("rows", path=tmp_path, format="csv", schema=SCHEMA, ordered="tiem")
     with pytest.raises(
-        LanguageError, match="'k' is String; expected an integer, a date or a timestamp"
+        LanguageError, match="'k' is string; expected an integer, a date or a timestamp"
     ):
         session.stream("rows", path=tmp_path, format="csv", schema=SCHEMA, ordered="k")
 

@@ -135,9 +135,9 @@ def test_what_needs_more_digits_is_an_error(text: str) -> None:
             "60 digits after the point",
         ),
         ("CAST(i AS decimal(39, 2))", "A decimal has 1 to 38 digits"),
-        ("price IN (1, 'a')", "IN compares Decimal"),
-        ("i IN (1, 'a')", "IN compares Int64 with (1, 'a')"),
-        ("n IN (1, 2.5)", "IN compares String with (1, 2.5)"),
+        ("price IN (1, 'a')", "IN compares decimal"),
+        ("i IN (1, 'a')", "IN compares int64 with (1, 'a')"),
+        ("n IN (1, 2.5)", "IN compares string with (1, 2.5)"),
     ],
 )
 def test_what_no_decimal_can_be_is_refused(text: str, reason: str) -> None:

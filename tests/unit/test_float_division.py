@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import duckdb
 import polars as pl
 import pytest
@@ -59,6 +61,17 @@ def test_a_row_alone_gives_what_it_gives_among_others(text: str) -> None:
 def test_a_constant_divides_as_a_column_does(text: str, by: str) -> None:
     beside = ROWS.with_columns(pl.Series("by", [float(by)] * len(ROWS)))
     assert repr(computed(text.format(by), beside)) == repr(computed(text.format("by"), beside))
+
+
+def test_remainders_are_exact() -> None:
+    frame = pl.DataFrame(
+        {"x": [1.0, 1e300, -1.5, None, 2.5], "by": [0.05, 7.0, 0.3, 1.0, float("inf")]}
+    )
+    assert computed("x % by", frame) == [
+        0.04999999999999995, 1.0, math.fmod(-1.5, 0.3) + 0.3, None, 2.5,
+    ]  # fmt: skip
+    assert computed("x % 7.0", frame)[1] == 1.0
+    assert computed("1 % 0.1 + x * 0", frame)[0] == 0.0
 
 
 def test_quotients_are_those_of_duckdb() -> None:

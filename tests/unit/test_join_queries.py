@@ -338,8 +338,8 @@ REFUSED = {
     "SELECT a.len FROM tcp a, tcp b": "character 26: nothing says which rows of 'b' belong to which of 'a'",
     "SELECT a.len FROM tcp a LEFT JOIN dns b ON b.at > 3 WHERE a.srcIP = b.srcIP": "to ON, such as",
     "SELECT a.len FROM tcp a LEFT JOIN dns b ON a.len > 3": "A left join needs an equality",
-    "SELECT a.len FROM tcp a JOIN dns b ON a.srcIP = b.name": "srcIP is Int64 and name of 'b' is String",
-    "SELECT a.len FROM tcp a JOIN dns b ON a.time = b.ts": "time is Int64 and ts of 'b' is Datetime",
+    "SELECT a.len FROM tcp a JOIN dns b ON a.srcIP = b.name": "srcIP is int64 and name of 'b' is string",
+    "SELECT a.len FROM tcp a JOIN dns b ON a.time = b.ts": "time is int64 and ts of 'b' is timestamp",
     "SELECT srcIP FROM tcp a JOIN dns b ON a.time = b.at": "is in a and in b: write a.srcIP or b.srcIP",
     "SELECT a.len FROM tcp a, tcp a WHERE a.srcIP = a.srcIP": "two inputs are called 'a'",
     "SELECT c.len FROM tcp a JOIN dns b ON a.time = b.at": "there is no input 'c' here",
@@ -368,7 +368,7 @@ def test_refused_by_the_builder() -> None:
         TCP.join(DNS, on=[])
     with pytest.raises(LanguageError, match="'cross'; expected one of inner, left, right, full"):
         TCP.join(DNS, on="srcIP", how="cross")
-    with pytest.raises(LanguageError, match="the left is Int64 and the right is String"):
+    with pytest.raises(LanguageError, match="the left is int64 and the right is string"):
         TCP.join(DNS, on=[("srcIP", "name")])
     with pytest.raises(LanguageError, match=r"column 'srcPI' is not found. Did you mean 'srcIP'"):
         TCP.join(DNS, on="srcPI")

@@ -49,7 +49,7 @@ def test_texts_of_values_are_those_of_duckdb() -> None:
     assert values("f || 'x'", frame) == ["nanx", "1.0x"]
     assert values("CAST(y AS VARCHAR)", frame) == [r"a\x00\xFF\x27", "b"]
     assert values("CAST(t AS VARCHAR)", frame) == ["01:02:03.00004"] * 2
-    with pytest.raises(LanguageError, match=r"joins Binary; expected texts"):
+    with pytest.raises(LanguageError, match=r"joins binary; expected texts"):
         values("y || y", frame)
 
 

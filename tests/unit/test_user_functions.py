@@ -92,7 +92,7 @@ def test_a_function_that_is_not_the_same_twice_is_found_out_on_request() -> None
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT double(name) AS x FROM rows", "DOUBLE takes int64, but name is String"),
+        ("SELECT double(name) AS x FROM rows", "DOUBLE takes int64, but name is string"),
         ("SELECT double(k, k) AS x FROM rows", "DOUBLE takes 1 argument"),
         ("SELECT duoble(k) AS x FROM rows", "there is no function 'duoble'"),
     ],

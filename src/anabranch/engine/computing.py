@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from anabranch.errors import RunError
+from anabranch.language.complaints import in_words
 
 _TOO_NARROW = re.compile(
     r"conversion from `decimal\[\d+,\d+\]` to `decimal\[(\d+),(\d+)\]` failed .*?: \[([^\],]*)"
@@ -22,8 +23,7 @@ def computing(what: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        narrow = _TOO_NARROW.search(reason)
+        narrow = _TOO_NARROW.search(" ".join(str(error).split()))
         if narrow:
             digits, scale, value = narrow.groups()
             raise RunError(
@@ -31,7 +31,7 @@ def computing(what: str) -> Iterator[None]:
                 "computed in, as in DuckDB, or cast to. CAST what it is computed from to "
                 f"DECIMAL(38, {scale}); TRY_CAST gives NULL for what does not fit."
             ) from error
-        hint = ""
+        reason, hint = " ".join(in_words(error).split()), ""
         if "conversion from" in reason:
             hint = " TRY_CAST(x AS type), in Python x.try_cast(type), gives NULL for what does not fit."
         raise RunError(f"{what} could not be computed: {reason}{hint}") from error

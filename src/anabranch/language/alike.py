@@ -9,7 +9,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import common, decimal_of
-from anabranch.language.kinds import TYPES, decimal_name, type_named
+from anabranch.language.kinds import TYPES, decimal_name, type_named, type_words
 from anabranch.language.tree import Column
 
 SQL_NAMES = {
@@ -37,11 +37,15 @@ def refuse_unlike(schemas: Sequence[pl.Schema], sql: bool) -> None:
 
 def _differences(first: pl.Schema, other: pl.Schema, number: int) -> list[str]:
     return [
-        f"'{name}' is {first.get(name, 'missing')} in the first input and "
-        f"{other.get(name, 'missing')} in input {number}"
+        f"'{name}' is {_kind_words(first, name)} in the first input and "
+        f"{_kind_words(other, name)} in input {number}"
         for name in dict.fromkeys((*first, *other))
         if first.get(name) != other.get(name)
     ] or [f"the columns stand in another order in input {number}"]
+
+
+def _kind_words(schema: pl.Schema, name: str) -> str:
+    return type_words(schema[name]) if name in schema else "missing"
 
 
 def common_type(one: pl.DataType, other: pl.DataType) -> str | None:

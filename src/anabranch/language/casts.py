@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from anabranch.language.decimals import WHOLE, rescaled, rounded, unscaled
+from anabranch.language.kinds import type_words
 
 TRUE, FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
 """What a text may say for a truth value, in any case."""
@@ -119,7 +120,11 @@ def _read(text: pl.Expr, wanted: pl.DataType, strict: bool) -> pl.Expr:
     if wanted.is_integer():
         direct = plain.cast(wanted, strict=False)
         parts = pl.Decimal(38, 18)
-        fraction = _from_decimal(plain.cast(parts, strict=strict), parts, wanted, strict)
+        number = plain.cast(parts, strict=False)
+        # Only what is no whole number, lest texts are read that are none at all
+        number = _unless(number.is_null() & direct.is_null() & text.is_not_null(), number, text,
+                         type_words(wanted), strict)  # fmt: skip
+        fraction = _from_decimal(number, parts, wanted, strict)
         return pl.when(direct.is_null() & text.is_not_null()).then(fraction).otherwise(direct)
     if wanted.is_float():
         return plain.cast(wanted, strict=strict)
@@ -131,6 +136,7 @@ def _read(text: pl.Expr, wanted: pl.DataType, strict: bool) -> pl.Expr:
         return _read_time(plain, strict).cast(wanted)
     if wanted == pl.Time:
         read = pl.coalesce(*(plain.str.to_time(form, strict=False) for form in _CLOCK))
+        read = pl.coalesce(read, _read_time(plain, strict=False).dt.time())
         return _unless(read.is_null() & text.is_not_null(), read, text, "time", strict)
     if wanted == pl.Binary:
         return _read_bytes(text, strict)

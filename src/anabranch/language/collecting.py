@@ -104,7 +104,7 @@ def number_expected(call: AggregateCall, argument: pl.DataType) -> str:
         if argument == pl.String
         else ""
     )
-    return f"{call} needs a number, but {call.arguments[0]} is {argument}.{advice}"
+    return f"{call} needs a number, but {call.arguments[0]} is {type_words(argument)}.{advice}"
 
 
 def require_order(call: AggregateCall, kind: pl.DataType) -> None:
@@ -131,7 +131,9 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
     if name in PAIRED:
         for one in fields.values():
             if not one.is_numeric() and one != pl.Null:
-                raise LanguageError(f"{name.upper()} needs two numbers, but one is {one}.")
+                raise LanguageError(
+                    f"{name.upper()} needs two numbers, but one is {type_words(one)}."
+                )
         return pl.Int64() if name == "regr_count" else pl.Float64()
     match name:
         case "array_agg":
@@ -141,7 +143,7 @@ def collected_type(call: AggregateCall, argument: pl.DataType) -> pl.DataType | 
         case "string_agg":
             if fields["value"] not in (pl.String, pl.Null):
                 raise LanguageError(
-                    f"STRING_AGG needs texts, but this is {fields['value']}: CAST it to VARCHAR."
+                    f"STRING_AGG needs texts, but this is {type_words(fields['value'])}: CAST it to VARCHAR."
                 )
             return pl.String()
         case "max_by" | "min_by":

@@ -17,6 +17,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.decimals import WHOLE, fits_decimal
 from anabranch.language.functions import FUNCTIONS
+from anabranch.language.kinds import type_words
 from anabranch.language.tree import Call, Literal
 from anabranch.language.typed import Typed, kind_of_constant
 
@@ -109,7 +110,9 @@ def _options(kind: pl.DataType, given: Sequence[Any]) -> pl.Series:
         except (TypeError, ValueError, pl.exceptions.PolarsError):
             pass  # as a time among dates
     shown = ", ".join(str(Literal(v)) for v in given)
-    raise LanguageError(f"IN compares {kind} with ({shown}); expected constants of that type.")
+    raise LanguageError(
+        f"IN compares {type_words(kind)} with ({shown}); expected constants of that type."
+    )
 
 
 def _fits(value: decimal.Decimal, kind: pl.Decimal) -> bool:

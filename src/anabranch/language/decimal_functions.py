@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from anabranch.errors import LanguageError
 from anabranch.language.decimals import (
     WHOLE,
     common,
@@ -14,11 +13,10 @@ from anabranch.language.decimals import (
     divide_down,
     multiply,
     product_type,
-    rounded,
     rounded_down,
     sum_type,
 )
-from anabranch.language.functions import FUNCTIONS, misuse
+from anabranch.language.functions import FUNCTIONS
 from anabranch.language.kinds import instance_of
 from anabranch.language.typed import Typed
 
@@ -33,6 +31,12 @@ _AS_THEY_ARE = frozenset(("concat", "concat_ws", "is_null", "is_not_null", "stru
 def has_decimals(kind: pl.DataType) -> bool:
     """Whether values of this type are decimals or lists of them."""
     return isinstance(element_of(kind), pl.Decimal)
+
+
+def elements_differ(function: str, arguments: Sequence[Typed]) -> bool:
+    """Whether lists and what is sought in them are numbers of different types."""
+    kinds = {element_of(part.kind) for part in arguments if part.kind != pl.Null}
+    return function in _OF_LISTS and len(kinds) > 1 and all(kind.is_numeric() for kind in kinds)
 
 
 def element_of(kind: pl.DataType) -> pl.DataType:
@@ -64,8 +68,6 @@ def with_decimals(
                 down, up = (rounded_down(first.expr, first.kind.scale, up) for up in (False, True))
                 value = pl.when(first.expr < 0).then(up).otherwise(down)
                 return arguments, Typed(value.cast(whole), whole)
-            case "round":
-                return arguments, _rounded(first, arguments[1:])
     if function in _AS_THEY_ARE:
         return arguments, None
     return [
@@ -88,18 +90,6 @@ def _arithmetic(function: str, left: Typed, right: Typed) -> Typed:
         return Typed(divide_down(*sides, remainder=function == "%").cast(kind), kind)
     kind = sum_type(kinds[0], kinds[1])
     return Typed(FUNCTIONS[function](left.as_decimal(), right.as_decimal()).cast(kind), kind)
-
-
-def _rounded(value: Typed, digits: Sequence[Typed]) -> Typed:
-    wanted = digits[0].value if digits else 0
-    problem = misuse("round", 1, wanted)
-    if problem:
-        raise LanguageError(f"argument 2 of ROUND is {wanted}; expected a constant: {problem}.")
-    assert isinstance(value.kind, pl.Decimal)
-    if wanted >= value.kind.scale:
-        return value
-    kind = pl.Decimal(value.kind.precision, wanted)
-    return Typed(rounded(value.expr, value.kind.scale, wanted).cast(kind), kind)
 
 
 def _brought_together(function: str, arguments: Sequence[Typed]) -> list[Typed]:
@@ -141,7 +131,9 @@ def _elements_together(arguments: Sequence[Typed]) -> Sequence[Typed]:
             return Typed(part.expr.cast(pl.List(shared)), pl.List(shared))
         if part.kind == pl.Null:
             return part
-        value = part.as_decimal(shared) if isinstance(shared, pl.Decimal) else part.as_float()
+        value = (
+            part.as_decimal(shared) if isinstance(shared, pl.Decimal) else part.expr.cast(shared)
+        )
         return Typed(value, shared)
 
     return [brought(part) for part in arguments]

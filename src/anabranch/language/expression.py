@@ -19,7 +19,7 @@ from anabranch.language.inference import kind_of
 from anabranch.language.kinds import TYPES, instance_of, type_named
 from anabranch.language.lowering import columns_of, lower
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
-from anabranch.language.spelling import COMPARISONS, INFIX
+from anabranch.language.spelling import COMPARISONS, INFIX, INTERNAL
 from anabranch.language.tree import (
     Call,
     Column,
@@ -41,7 +41,7 @@ def call(function: str, *arguments: Any) -> Expression:
         raise LanguageError(f"call() takes the name of a function as a text, not {function!r}.")
     name = ALIASES.get(function, function)
     if name not in FUNCTIONS and name not in SHORTHANDS:
-        known = {*FUNCTIONS, *SHORTHANDS, *ALIASES}
+        known = {*FUNCTIONS, *SHORTHANDS, *ALIASES} - INTERNAL
         raise LanguageError(f"There is no function '{function}'.{suggest(function, known)}")
     parts = tuple(lift(argument) for argument in arguments)
     if name in SHORTHANDS:

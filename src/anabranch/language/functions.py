@@ -162,7 +162,10 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
     "abs": lambda a: a.abs(),
     "sign": lambda a: a.cast(pl.Float64).sign().fill_nan(0.0).cast(pl.Int64),
     "round": lambda a, digits=0: a.round(digits),
+    # These round as `rounding.py` has it for the types of their numbers
     "round_away": lambda a, digits=0: a.round(digits, mode="half_away_from_zero"),
+    "round_digits": lambda a, digits=0: a.round(digits, mode="half_away_from_zero"),
+    "bround": lambda a, digits=0: a.round(digits),
     "floor": lambda a: a.floor(),
     "ceil": lambda a: a.ceil(),
     "sqrt": lambda a: a.sqrt(),
@@ -220,9 +223,9 @@ FUNCTIONS: Mapping[str, Callable[..., pl.Expr]] = {
 }
 
 CONSTANTS: Mapping[str, tuple[int, ...]] = {
-    "like": (1,), "round": (1,), "round_away": (1,), "right": (1,), "trim": (1,), "ltrim": (1,),
-    "rtrim": (1,), "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,), "time_bucket": (0, 2),
-    "local_trunc": (0, 2),
+    "like": (1,), "round": (1,), "round_away": (1,), "round_digits": (1,), "bround": (1,), "right": (1,),
+    "trim": (1,), "ltrim": (1,), "rtrim": (1,), "replace": (1, 2), "split_part": (1, 2), "date_trunc": (0,),
+    "time_bucket": (0, 2), "local_trunc": (0, 2),
     **TEXT_CONSTANTS, **NESTED_CONSTANTS,
     "to_zone": (1,), "at_zone": (1,), "strftime": (1,), "strptime": (1,), "try_strptime": (1,),
     "strpdate": (1,),
@@ -237,8 +240,8 @@ def misuse(function: str, place: int, value: object) -> str | None:
     match function, place:
         case "date_trunc", 0:
             fits, wanted = value in TRUNCATIONS, f"one of {', '.join(TRUNCATIONS)}"
-        case (("round" | "round_away"), 1):
-            fits, wanted = whole and 0 <= value <= 15, "a number of digits from 0 to 15"  # type: ignore[operator]
+        case (("round" | "round_away" | "round_digits" | "bround"), 1):
+            fits, wanted = whole and -15 <= value <= 15, "a number of digits from -15 to 15"  # type: ignore[operator]
         case "right", 1:
             fits, wanted = whole and value >= 0, "a number of characters"  # type: ignore[operator]
         case "split_part", 2:

@@ -36,6 +36,11 @@ def _known_over(schema: Mapping[str, pl.DataType]) -> Kinds:
 
 def kind_of(expression: Expression, schema: Mapping[str, pl.DataType]) -> pl.DataType:
     """The type of an expression over columns of these types."""
+    return typed_of(expression, schema).kind
+
+
+def typed_of(expression: Expression, schema: Mapping[str, pl.DataType]) -> Typed:
+    """The type of an expression, and its value if it is a constant."""
     kinds = _known_over(schema)
     waiting = [expression]
     while waiting:
@@ -48,7 +53,7 @@ def kind_of(expression: Expression, schema: Mapping[str, pl.DataType]) -> pl.Dat
         waiting.pop()
         if id(part) not in kinds:
             kinds[id(part)] = part, _kinded(part, schema, [kinds[id(inner)][1] for inner in below])
-    return kinds[id(expression)][1].kind
+    return kinds[id(expression)][1]
 
 
 _UNSEEN = pl.col("#")

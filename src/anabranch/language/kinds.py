@@ -133,7 +133,11 @@ def type_words(kind: pl.DataType) -> str:
         return f"struct({', '.join(fields)})"
     if isinstance(kind, pl.Datetime) and kind.time_zone is not None:
         return f"{type_words(pl.Datetime(kind.time_unit))} in {kind.time_zone}"
-    return next((name for name, named in TYPES.items() if named == kind), str(kind))
+    if kind == pl.Duration:
+        return "length of time"
+    if kind == pl.Null:
+        return "NULL"
+    return next((name for name, named in TYPES.items() if named == kind), str(kind).lower())
 
 
 def suggest_type(name: str) -> str:

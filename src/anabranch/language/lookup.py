@@ -14,6 +14,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Expression, type_of
 from anabranch.language.join import FILTERING, Join
+from anabranch.language.kinds import type_words
 from anabranch.language.matching import cast_to_write, comparable, in_one_type, right_names
 from anabranch.language.node import Node, in_order, require_distinct
 from anabranch.language.order import Ordered
@@ -80,7 +81,8 @@ class Lookup(Node):
             right = type_of(theirs, schemas[1], f"JOIN ON {theirs}, of the table")
             if not comparable(left, right):
                 raise LanguageError(
-                    f"JOIN ON {ours} = {theirs}: the stream has {left} and the table {right}; expected one "
+                    f"JOIN ON {ours} = {theirs}: the stream has {type_words(left)} and the table "
+                    f"{type_words(right)}; expected one "
                     f"type. {cast_to_write((ours, left), (theirs, right))}"
                 )
             found.append(in_one_type((ours, theirs), schemas))

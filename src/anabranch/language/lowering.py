@@ -18,7 +18,8 @@ from anabranch.errors import LanguageError
 from anabranch.language.arguments import as_meant, as_results_are
 from anabranch.language.casts import cast
 from anabranch.language.comparing import compare, is_in
-from anabranch.language.decimal_functions import has_decimals, with_decimals
+from anabranch.language.complaints import in_words
+from anabranch.language.decimal_functions import elements_differ, has_decimals, with_decimals
 from anabranch.language.decimals import (
     Pointed,
     constant,
@@ -27,11 +28,13 @@ from anabranch.language.decimals import (
     product_type,
     sum_type,
 )
+from anabranch.language.floats import float_remainder
 from anabranch.language.functions import CONSTANTS, FUNCTIONS, as_column, misuse, shift
-from anabranch.language.kinds import type_named
+from anabranch.language.kinds import type_named, type_words
 from anabranch.language.operands import check_cast, check_operands
 from anabranch.language.polars_kind import polars_kind
-from anabranch.language.spelling import COMPARISONS
+from anabranch.language.rounding import ROUNDING, round_off
+from anabranch.language.spelling import COMPARISONS, shown_name
 from anabranch.language.tree import Call, Column, Expression, Literal, parts_of
 from anabranch.language.typed import Typed, typed_constant
 from anabranch.language.user_function import UserFunction
@@ -76,22 +79,26 @@ def _evaluated(call: Call, arguments: Sequence[Typed]) -> Typed:
         fixed = all(argument.is_constant for argument in arguments)
         if computed.is_constant or computed.kind.is_nested() or not fixed:
             return computed
-        value = pl.select(value=computed.expr).to_series()
+        found = pl.select(value=computed.expr).to_series()
     except pl.exceptions.PolarsError as error:
         if call.function not in _ASKING_NULL and any(part.kind == pl.Null for part in arguments):
             # Polars has no such function for a column of nothing but NULL
             return typed_constant(None)
         columns = dict.fromkeys(columns_of(call))
         kinds = ", ".join(
-            f"{part} {argument.kind}"
+            f"{part} {type_words(argument.kind)}"
             for part, argument in zip(call.arguments, arguments, strict=True)
         )
-        # The lines after the first are about Polars' own expressions
-        reason = (str(error).splitlines() or [""])[0]
+        reason = in_words(error)
         raise LanguageError(
             f"'{call}' cannot be computed from {kinds if columns else 'constants'}: {reason}"
         ) from error
-    return Typed(pl.lit(value.item(), value.dtype), value.dtype, value.item())
+    try:
+        value = found.item()
+    except ValueError:
+        # A time outside the years 1 to 9999, which Python has no value for
+        return Typed(pl.lit(found).first(), found.dtype)
+    return Typed(pl.lit(value, found.dtype), found.dtype, value)
 
 
 def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
@@ -109,11 +116,15 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     if exact is not None:
         return exact
     arguments = as_meant(function, arguments)
+    if function in ROUNDING and arguments[0].kind.is_numeric():
+        return round_off(function, arguments[0], arguments[1:])
     if function in COMPARISONS or function == "is_distinct":
         compared = compare(call, arguments)
         if compared is not None:
             return compared
-    if any(has_decimals(argument.kind) for argument in arguments):
+    if any(has_decimals(argument.kind) for argument in arguments) or elements_differ(
+        function, arguments
+    ):
         arguments, computed = with_decimals(function, arguments)
         if computed is not None:
             return computed
@@ -129,6 +140,8 @@ def _apply(call: Call, arguments: Sequence[Typed]) -> Typed:
     kind, plain = polars_kind(function, arguments), _plain_arguments(call, arguments)
     if function in ("/", "//", "%") and kind.is_float():
         plain = _row_by_row(arguments, plain, kind)
+    if function == "%" and kind.is_float():
+        return Typed(float_remainder(plain[0], plain[1], kind), kind)
     expr = FUNCTIONS[function](*plain)
     if kind.is_float() and all(part.is_constant or not part.kind.is_float() for part in arguments):
         # Polars would take what is made of constants alone for as wide as what it meets
@@ -144,7 +157,8 @@ def _called(function: UserFunction, call: Call, arguments: Sequence[Typed]) -> T
         number = argument.kind.is_numeric() and wanted.is_numeric()
         if argument.kind not in (wanted, pl.Null) and not number:
             raise LanguageError(
-                f"{function.upper()} takes {', '.join(function.arguments)}, but {part} is {argument.kind}."
+                f"{function.upper()} takes {', '.join(function.arguments)}, but {part} is "
+                f"{type_words(argument.kind)}."
             )
         parts.append(cast(argument.expr, argument.kind, wanted, strict=True))
     return Typed(function.applied(parts), function.kind)
@@ -173,8 +187,8 @@ def _plain_arguments(call: Call, arguments: Sequence[Typed]) -> list[Any]:
         wanted = misuse(call.function, place, value)
         if wanted:
             raise LanguageError(
-                f"argument {place + 1} of {call.function.upper()} is {call.arguments[place]}; expected a "
-                f"constant: {wanted}."
+                f"argument {place + 1} of {shown_name(call.function)} is {call.arguments[place]}; "
+                f"expected a constant: {wanted}."
             )
         plain.append(value)
     return plain
@@ -195,6 +209,7 @@ def _row_by_row(
 
 _CONSTANT_SUMS: Mapping[str, Callable[..., decimal.Decimal]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "negate": lambda a: -a,
+    "%": lambda a, b: (a % b + b) % b,
 }  # fmt: skip
 
 
@@ -205,6 +220,8 @@ def _of_constants(function: str, arguments: Sequence[Typed]) -> Typed | None:
     if not all(part.is_written or type(part.value) is int for part in arguments):
         return None
     values = [part.value for part in arguments]
+    if function == "%" and not values[1]:
+        return None
     with decimal.localcontext(decimal.Context(prec=100)):
         result = _CONSTANT_SUMS[function](*map(decimal.Decimal, values))
     digits = [part.decimal for part in arguments]

@@ -21,6 +21,7 @@ ALIASES: Mapping[str, str] = {
     "named_struct": "struct", "to_hex": "hex", "to_base64": "base64",
     "from_base64": "unbase64", "from_hex": "unhex", 
     "timestamp_seconds": "from_epoch", "timestamp_millis": "from_epoch_ms",
-    "unix_millis": "epoch_ms", "unix_micros": "epoch_us", "try_to_timestamp": "try_strptime",
+    "timestamp_micros": "from_epoch_us", "unix_millis": "epoch_ms", "unix_micros": "epoch_us",
+    "try_to_timestamp": "try_strptime",
     "list_len": "list_length", "array_sum": "list_sum", "make_timestamp_ms": "from_epoch_ms",
 }  # fmt: skip

@@ -16,6 +16,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError, shorten
 from anabranch.language.expression import Expression, type_of
+from anabranch.language.kinds import type_words
 from anabranch.language.naming import half_letter
 from anabranch.language.order import Ordered
 from anabranch.language.updates import Updates
@@ -116,7 +117,9 @@ class Stream(Node):
 def require_boolean(predicate: Expression, schema: pl.Schema, where: str) -> None:
     kind = type_of(predicate, schema, f"{where} {predicate}")
     if kind not in (pl.Boolean, pl.Null):
-        raise LanguageError(f"{where} {predicate}: expected a condition, but this is {kind}.")
+        raise LanguageError(
+            f"{where} {predicate}: expected a condition, but this is {type_words(kind)}."
+        )
 
 
 def require_distinct(names: list[str], where: str) -> None:

@@ -22,6 +22,7 @@ _ARITHMETIC = frozenset(
 _CHOOSING = frozenset(("case", "coalesce", "greatest", "least"))
 _ORDERING = frozenset(("<", "<=", ">", ">=", "greatest", "least"))
 _ORDERING_ELEMENTS = frozenset(("list_sort", "sort_array", "list_min", "list_max", "list_distinct"))
+_OF_ELEMENTS = frozenset(("list", "list_contains", "list_concat"))
 _FAMILIES = {
     pl.String: "texts", pl.Binary: "bytes", pl.Boolean: "truth values", pl.Date: "times",
     pl.Datetime: "times", pl.Time: "times of day", pl.Duration: "lengths of time",
@@ -38,6 +39,7 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
     """Refuses types that cannot meet in this call, with what to write."""
     function = call.function
     _check_nested(call, [part.kind for part in arguments])
+    _check_lists(call, arguments)
     if function in COMPARISONS or function == "is_distinct":
         if len(_families(arguments)) > 1:
             raise LanguageError(
@@ -62,6 +64,14 @@ def check_operands(call: Call, arguments: Sequence[Typed]) -> None:
             raise LanguageError(
                 f"'{call}' joins {_told(arguments, ' and ')}; expected texts. CAST bytes to VARCHAR, which "
                 "writes those that are no letters as \\x00."
+            )
+    elif function in _OF_ELEMENTS:
+        elements = [_element(part.kind) for part in arguments]
+        kinds = {name for kind in elements if (name := family(kind))}
+        if len(kinds) > 1:
+            raise LanguageError(
+                f"'{call}' has elements of {_told(arguments, ' and ')} in one list; expected values of one "
+                "kind. CAST them to the type that is meant."
             )
     elif function in _CHOOSING:
         chosen = arguments
@@ -95,6 +105,25 @@ def _check_nested(call: Call, kinds: Sequence[pl.DataType]) -> None:
         )
 
 
+NUMBERS_OF_TIMES = (
+    "Write EPOCH(ts) or EPOCH_US(ts) for a number, FROM_EPOCH(seconds) or FROM_EPOCH_MS(…) for a time, "
+    "DATE_DIFF('day', a, b) for days; in Python call('epoch', col('ts')) and so on."
+)
+
+
+def _check_lists(call: Call, arguments: Sequence[Typed]) -> None:
+    """Refuses lists of different kinds of elements where one is compared with, or put for, another."""
+    meet = (
+        call.function in COMPARISONS or call.function in _CHOOSING or call.function == "is_distinct"
+    )
+    lists = [part for part in arguments if isinstance(part.kind, pl.List)]
+    if meet and len({name for part in lists if (name := family(_element(part.kind)))}) > 1:
+        raise LanguageError(
+            f"'{call}' has lists of different kinds, {_told(lists, ' and ')}: CAST their elements to one "
+            "type where the lists are made."
+        )
+
+
 _UNCASTABLE = (
     ("bytes", {"numbers", "truth values", "times", "times of day", "lengths of time"}),
     ("truth values", {"times", "times of day", "lengths of time"}),
@@ -111,6 +140,16 @@ def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
             "those."
         )
     ends = {family(kind), family(wanted)}
+    if "numbers" in ends and ends & {"times", "times of day"}:
+        raise LanguageError(
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}, for engines differ in what that "
+            f"means. {NUMBERS_OF_TIMES}"
+        )
+    if "lengths of time" in ends and kind not in (wanted, pl.Null):
+        raise LanguageError(
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}: subtract numbers in place of times, "
+            "as in EPOCH_US(b) - EPOCH_US(a)."
+        )
     clock = pl.Time in (kind, wanted) and {kind.base_type(), wanted.base_type()} & {
         pl.Date,
         pl.Decimal,
@@ -118,13 +157,16 @@ def check_cast(kind: pl.DataType, wanted: pl.DataType) -> None:
     if (
         clock
         or (kind == pl.Time and isinstance(wanted, pl.Datetime))
-        or (ends == {"times", "numbers"} and any(end.is_decimal() for end in (kind, wanted)))
         or any(one in ends and ends & others for one, others in _UNCASTABLE)
     ):
         raise LanguageError(
-            f"{kind} cannot be cast to {wanted}. A text can be made of every type and read as any: "
-            "CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
+            f"{type_words(kind)} cannot be cast to {type_words(wanted)}. A text can be made of every type "
+            "and read as any: CAST(CAST(x AS VARCHAR) AS …), if that is what is meant."
         )
+
+
+def _element(kind: pl.DataType) -> pl.DataType:
+    return instance_of(kind.inner) if isinstance(kind, pl.List) else kind
 
 
 def _numbers_in(kind: pl.DataType) -> bool:
@@ -137,7 +179,9 @@ def _families(arguments: Sequence[Typed]) -> set[str]:
 
 def _told(arguments: Sequence[Typed], word: str) -> str:
     """The types, each once, in order."""
-    return word.join(dict.fromkeys(str(part.kind) for part in arguments if part.kind != pl.Null))
+    return word.join(
+        dict.fromkeys(type_words(part.kind) for part in arguments if part.kind != pl.Null)
+    )
 
 
 def _advice(call: Call, arguments: Sequence[Typed]) -> str:

@@ -21,7 +21,7 @@ from anabranch.language.expression import (
     substitute,
     type_of,
 )
-from anabranch.language.kinds import orderable
+from anabranch.language.kinds import orderable, type_words
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Ordered
 from anabranch.language.over import (
@@ -78,8 +78,9 @@ class Ranked(Node):
         for name, kind in own.items():
             if not orderable(kind):
                 raise LanguageError(
-                    f"Column '{name}' is a {kind}, which has no order, so rows in the same place cannot be "
-                    "told apart by it. Leave it out in a sub-query, or take fields of it."
+                    f"Column '{name}' is {type_words(kind)}, which has no order, so rows in "
+                    "the same place cannot be told apart by it. Leave it out in a sub-query, or take "
+                    "fields of it."
                 )
         check_calls(self.calls, own)
         by_time = [(sort.expression, sort.descending) for sort in self.order]

@@ -43,8 +43,8 @@ def as_of(
         rows, versions = _in_64_bits(rows, time), _in_64_bits(versions, told)
     elif kinds[0] != kinds[1]:
         raise LanguageError(
-            f"A temporal join compares '{time}', which is {kinds[0]}, with '{told}', which is "
-            f"{kinds[1]}: expected one type. Cast one of them in a sub-query."
+            f"A temporal join compares '{time}', which is {type_words(kinds[0])}, with '{told}', which is "
+            f"{type_words(kinds[1])}: expected one type. Cast one of them in a sub-query."
         )
     pairs = [_alike(*pair, rows.schema, versions.schema) for pair in pairs]
     keys = [f"key {number} of the join" for number in range(len(pairs))]
@@ -110,7 +110,8 @@ def _alike(
     lossy = name == "int64" and pl.UInt64() in kinds
     if not comparable(*kinds) or name is None or lossy:
         raise LanguageError(
-            f"{where}: the left is {kinds[0]} and the right is {kinds[1]}; expected one type. "
+            f"{where}: the left is {type_words(kinds[0])} and the right is "
+            f"{type_words(kinds[1])}; expected one type. "
             f"{cast_to_write((ours, kinds[0]), (theirs, kinds[1]))}"
         )
     return Call("cast", (ours, Literal(name))), Call("cast", (theirs, Literal(name)))
@@ -120,6 +121,7 @@ def _null(kind: pl.DataType) -> Expression:
     """NULL of a type."""
     if isinstance(kind, pl.Datetime) and (kind.time_zone or kind.time_unit != "us"):
         raise LanguageError(
-            f"A temporal join cannot carry columns of {kind}: cast them to timestamp in a sub-query."
+            f"A temporal join cannot carry columns of {type_words(kind)}: cast them to timestamp in a "
+            "sub-query."
         )
     return Call("cast", (Literal(None), Literal(type_words(kind))))

@@ -58,9 +58,20 @@ def _translate(text: pl.Expr, old: str, new: str) -> pl.Expr:
 
 def _capitals(text: pl.Expr) -> pl.Expr:
     """Each word between spaces with a capital first."""
+    return text.str.to_lowercase().str.split(" ").list.eval(_capital()).list.join(" ")
+
+
+_WORDS = r"[\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+"
+
+
+def _titled(text: pl.Expr) -> pl.Expr:
+    """Each word of letters and digits with a capital first; a digit ends none, as it does for Polars."""
+    return text.str.to_lowercase().str.extract_all(_WORDS).list.eval(_capital()).list.join("")
+
+
+def _capital() -> pl.Expr:
     word = pl.element()
-    capital = pl.concat_str(word.str.slice(0, 1).str.to_uppercase(), word.str.slice(1))
-    return text.str.to_lowercase().str.split(" ").list.eval(capital).list.join(" ")
+    return pl.concat_str(word.str.slice(0, 1).str.to_uppercase(), word.str.slice(1))
 
 
 TEXTS: Mapping[str, Callable[..., pl.Expr]] = {
@@ -77,7 +88,7 @@ TEXTS: Mapping[str, Callable[..., pl.Expr]] = {
     "repeat": lambda a, count: pl.when(a.is_not_null()).then(
         a.repeat_by(count.clip(0).cast(pl.UInt32)).list.join("")
     ),
-    "initcap": lambda a: a.str.to_titlecase(),
+    "initcap": _titled,
     "initcap_words": _capitals,
     "translate": _translate,
     "concat_ws": lambda separator, *parts: pl.concat_str(

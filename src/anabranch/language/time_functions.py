@@ -45,10 +45,18 @@ TIMES: Mapping[str, Callable[..., pl.Expr]] = {
     "strpdate": lambda a, form: a.str.to_date(form, strict=True),
     "epoch_us": lambda a: a.dt.epoch("us"),
     "epoch_ms": lambda a: a.dt.epoch("us") // 1000,
+    # As DuckDB's to_timestamp: the half of a microsecond goes away from zero
     "from_epoch": lambda a: (
-        (a.cast(pl.Float64) * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
+        (a.cast(pl.Float64) * 1e6)
+        .round(mode="half_away_from_zero")
+        .cast(pl.Int64)
+        .cast(pl.Datetime("us"))
     ),
-    "from_epoch_ms": lambda a: (a.cast(pl.Int64) * 1000).cast(pl.Datetime("us")),
+    # In 128 bits, or what is too large would wrap around
+    "from_epoch_ms": lambda a: (
+        (a.cast(pl.Int64).cast(pl.Int128) * 1000).cast(pl.Int64).cast(pl.Datetime("us"))
+    ),
+    "from_epoch_us": lambda a: a.cast(pl.Int64).cast(pl.Datetime("us")),
     "add_days": lambda a, days: a + pl.duration(days=days),
     "make_date": lambda year, month, day: pl.date(year, month, day),
     "last_day": lambda a: a.dt.month_end().cast(pl.Date),

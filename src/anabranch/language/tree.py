@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from anabranch.errors import LanguageError
-from anabranch.language.decimals import Pointed
 from anabranch.language.kinds import castable
 from anabranch.language.naming import half_letter
-from anabranch.language.spelling import spelled
+from anabranch.language.spelling import shown_name, spelled, told_constant
 
 _PLAIN = re.compile(r"#?\w+")
 """Names that are shown without quotes."""
@@ -146,19 +145,7 @@ class Literal(Expression):
             raise LanguageError(f"Expected a text of Unicode, got {self.value!a}.")
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "NULL"
-        if isinstance(self.value, bool):
-            return "TRUE" if self.value else "FALSE"
-        if isinstance(self.value, (int, Pointed)):
-            return f"{self.value:f}" if isinstance(self.value, Pointed) else str(self.value)
-        if isinstance(self.value, float):
-            # As SQL tells a float from a number of so many digits
-            shown = repr(self.value)
-            return shown if set(shown) & set("ein") else f"{shown}e0"
-        quoted = "'" + str(self.value).replace("'", "''") + "'"
-        # Texts tell expressions apart: what is written alike must be alike
-        return quoted if isinstance(self.value, str) else f"{type(self.value).__name__} {quoted}"
+        return told_constant(self.value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +161,7 @@ class Call(Expression):
         weight = 1 + sum(part.weight if isinstance(part, Call) else 1 for part in self.arguments)
         if weight > MOST_PARTS:
             raise LanguageError(
-                f"{self.function.upper()}: the expression has {weight:,} parts, written out; expected at "
+                f"{shown_name(self.function)}: the expression has {weight:,} parts, written out; expected at "
                 f"most {MOST_PARTS:,}. Compute some of it in a query below and use its columns."
             )
         object.__setattr__(self, "weight", weight)

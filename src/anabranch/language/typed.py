@@ -55,7 +55,7 @@ class Typed:
         """Its values as decimals, of this type or of their own."""
         own = self.decimal
         assert own is not None
-        if self.is_constant:
+        if self.is_constant and self.value is not None:
             return constant(self.value, kind or own)
         value = self.expr if isinstance(self.kind, pl.Decimal) else self.expr.cast(own)
         return value if kind in (None, own) else rescaled(value, own, kind)

@@ -8,7 +8,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Expression, type_of
-from anabranch.language.kinds import instance_of
+from anabranch.language.kinds import instance_of, type_words
 from anabranch.language.node import Node, require_distinct
 from anabranch.language.order import Ordered
 from anabranch.language.updates import refuse_updates
@@ -31,7 +31,9 @@ class Unnest(Node):
         refuse_updates("UNNEST", self.input.updates)
         kind = type_of(self.list, self.input.schema, f"UNNEST({self.list})")
         if not isinstance(kind, pl.List):
-            raise LanguageError(f"UNNEST({self.list}) needs a list, but this is {kind}.")
+            raise LanguageError(
+                f"UNNEST({self.list}) needs a list, but this is {type_words(kind)}."
+            )
         added: dict[str, pl.DataType] = {self.name: instance_of(kind.inner)}
         if self.position is not None:
             added[self.position] = pl.Int64()

@@ -16,6 +16,7 @@ from anabranch.errors import PlanningError
 from anabranch.language.aggregate import UserAggregate
 from anabranch.language.expression import type_of
 from anabranch.language.join import Join
+from anabranch.language.kinds import type_words
 from anabranch.language.lookup import Lookup
 from anabranch.language.node import Node, Stream
 from anabranch.language.stamped import Stamped
@@ -180,6 +181,6 @@ def _check_keys(node: Stateful, query: str) -> None:
             if not hashable(kind):
                 what = "joins on" if isinstance(node, Join) else "groups by"
                 raise PlanningError(
-                    f"Query '{query}' {what} '{key}', which is a {kind}: such a value cannot be "
+                    f"Query '{query}' {what} '{key}', which is {type_words(kind)}: such a value cannot be "
                     "hashed. Take a field or an element of it."
                 )

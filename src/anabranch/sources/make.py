@@ -10,7 +10,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.expression import type_named
-from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
+from anabranch.language.kinds import EXPECTED, is_supported, suggest_type, type_words
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -110,8 +110,8 @@ def find_ordered(stream: str, column: str, schema: Mapping[str, pl.DataType]) ->
         )
     if not (kind.is_integer() or kind == pl.Date or isinstance(kind, pl.Datetime)):
         raise LanguageError(
-            f"Stream '{stream}': the ordered attribute '{column}' is {kind}; expected an integer, a date "
-            f"or a timestamp.{_how_to_read_texts(column) if kind == pl.String else ''}"
+            f"Stream '{stream}': the ordered attribute '{column}' is {type_words(kind)}; expected an "
+            f"integer, a date or a timestamp.{_how_to_read_texts(column) if kind == pl.String else ''}"
         )
     return Ordered(column, isinstance(kind, pl.Datetime))
 

@@ -138,9 +138,12 @@ def expression_sql(expression: Expression, schema: Mapping[str, pl.DataType]) ->
             return f"({parts[0]} IS DISTINCT FROM {parts[1]})"
         case "like":
             return f"({parts[0]} LIKE {parts[1]})"
-        case "round" | "round_away":
+        case "round" | "round_away" | "round_digits" | "bround":
             digits = _value(expression.arguments[1]) if len(parts) > 1 else 0
-            if kinds[0].is_decimal() or expression.function == "round_away":
+            if kinds[0].is_decimal() or expression.function in (
+                "round_away",
+                "round_digits",
+            ):
                 return f"round({parts[0]}, {digits})"
             return f"round_even({parts[0]}, {digits})" if kinds[0].is_float() else parts[0]
         case "ip_number":
@@ -221,10 +224,6 @@ def _cast(value: str, kind: pl.DataType, target: str, way: str) -> str:
     assert wanted is not None
     if kind.is_float() and wanted.is_integer():
         value = f"trunc({value})"
-    if kind.is_integer() and isinstance(wanted, pl.Datetime):
-        return f"make_timestamp({value})"
-    if isinstance(kind, pl.Datetime) and wanted.is_integer():
-        value = f"epoch_us({value})"
     if kind.is_float() and wanted == pl.String:
         raise PlanningError("The oracle cannot cast floats to strings: the digits differ.")
     return f"{way}({value} AS {type_name(wanted)})"

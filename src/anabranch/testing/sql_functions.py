@@ -31,6 +31,7 @@ _OTHERWISE = {
     "epoch_ms": "epoch_ms({0})",
     "from_epoch": "make_timestamp(CAST(round(CAST({0} AS DOUBLE) * 1000000) AS BIGINT))",
     "from_epoch_ms": "make_timestamp(CAST({0} AS BIGINT) * 1000)",
+    "from_epoch_us": "make_timestamp(CAST({0} AS BIGINT))",
     "add_days": "({0} + CAST({1} AS INTEGER))",
     "add_months": "({0} + to_months(CAST({1} AS INTEGER)))",
     "isodow": "CAST(date_part('isodow', {0}) AS BIGINT)",

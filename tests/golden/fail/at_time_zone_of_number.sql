@@ -5,4 +5,4 @@
 --query q
 SELECT price AT TIME ZONE 'UTC' AS t FROM bid
 
---fail= AT TIME ZONE needs a timestamp, but price is Int64.
+--fail= AT TIME ZONE needs a timestamp, but price is int64.

@@ -5,4 +5,4 @@
 --query q
 SELECT bool_and(len) AS m FROM tcp GROUP BY TUMBLE(time, 60)
 
---fail= BOOL_AND needs a condition, but len is Int64.
+--fail= BOOL_AND needs a condition, but len is int64.

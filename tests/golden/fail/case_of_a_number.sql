@@ -5,4 +5,4 @@
 --query q
 SELECT CASE WHEN len THEN 1 END AS x FROM tcp
 
---fail= character 18: CASE needs a condition, but len is Int64
+--fail= character 18: CASE needs a condition, but len is int64

@@ -4,4 +4,4 @@
 --query q
 SELECT time, CAST(ts AS BIGINT) AS n FROM tcp
 
---fail= write EPOCH(ts) or EPOCH_US(ts) for a number
+--fail= Write EPOCH(ts) or EPOCH_US(ts) for a number

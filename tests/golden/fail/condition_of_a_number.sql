@@ -5,4 +5,4 @@
 --query q
 SELECT len FROM tcp WHERE len
 
---fail= WHERE len: expected a condition, but this is Int64
+--fail= WHERE len: expected a condition, but this is int64

@@ -5,4 +5,4 @@
 --query q
 SELECT corr(name, len) AS m FROM tcp GROUP BY TUMBLE(time, 60)
 
---fail= CORR needs two numbers, but one is String.
+--fail= CORR needs two numbers, but one is string.

@@ -5,4 +5,4 @@
 --query q
 SELECT p[1] AS x FROM doc
 
---fail= […] takes an element of a list or a field of a struct, but p is Struct({'a': Int64, 'b':
+--fail= […] takes an element of a list or a field of a struct, but p is struct(a int64, b

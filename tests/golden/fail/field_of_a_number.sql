@@ -5,4 +5,4 @@
 --query q
 SELECT id.a FROM doc
 
---fail= id is Int64, which has no field 'a'.
+--fail= id is int64, which has no field 'a'.

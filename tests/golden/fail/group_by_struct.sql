@@ -5,4 +5,4 @@
 --query q
 SELECT p, count(*) AS n FROM doc GROUP BY TUMBLE(ts, '1 minute'), p
 
---fail= Query 'q' groups by 'p', which is a Struct({'a': Int64, 'b': String}): such a value
+--fail= Query 'q' groups by 'p', which is struct(a int64, b string): such a value

@@ -5,4 +5,4 @@
 --query q
 SELECT tb, COUNT(*) AS n FROM tcp GROUP BY time/60 AS tb HAVING n
 
---fail= HAVING needs a condition, but n is Int64
+--fail= HAVING needs a condition, but n is int64

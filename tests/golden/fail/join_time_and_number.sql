@@ -6,4 +6,4 @@
 --query q
 SELECT a.len FROM tcp a JOIN dns b ON a.srcIP = b.srcIP AND a.time = b.ts
 
---fail= time is Int64 and ts of 'b' is Datetime
+--fail= time is int64 and ts of 'b' is timestamp

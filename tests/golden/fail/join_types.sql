@@ -5,4 +5,4 @@
 --query q
 SELECT a.len FROM tcp a JOIN tcp b ON a.srcIP = b.name
 
---fail= srcIP is Int64 and name of 'b' is String; expected one type. Write CAST(a.srcIP AS VARCHAR) = b.name
+--fail= srcIP is int64 and name of 'b' is string; expected one type. Write CAST(a.srcIP AS VARCHAR) = b.name

@@ -5,4 +5,4 @@
 --query q
 SELECT xs ->> 'a' AS x FROM doc
 
---fail= ->> reads JSON in a text, but xs is List(Int64).
+--fail= ->> reads JSON in a text, but xs is list(int64).

@@ -5,4 +5,4 @@
 --query q
 SELECT median(name) AS m FROM tcp GROUP BY TUMBLE(time, 60)
 
---fail= QUANTILE_CONT(name, 0.5) needs a number, but name is String.
+--fail= QUANTILE_CONT(name, 0.5) needs a number, but name is string.

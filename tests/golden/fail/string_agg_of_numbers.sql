@@ -5,4 +5,4 @@
 --query q
 SELECT string_agg(len, ',') AS s FROM tcp GROUP BY TUMBLE(time, 60)
 
---fail= STRING_AGG needs texts, but this is Int64: CAST it to VARCHAR.
+--fail= STRING_AGG needs texts, but this is int64: CAST it to VARCHAR.

@@ -5,5 +5,5 @@
 --query q
 SELECT host FROM log WHERE ts > 5
 
---fail= compares Datetime
+--fail= compares timestamp
 --fail= TIMESTAMP '2026-01-31 12:00:00' in SQL

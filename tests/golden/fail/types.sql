@@ -5,4 +5,4 @@
 --query q
 SELECT name + 1 AS n FROM tcp WHERE ABS(name) > 1
 
---fail= cannot be computed from name String
+--fail= cannot be computed from name string

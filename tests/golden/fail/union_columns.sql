@@ -5,5 +5,5 @@
 --query q
 SELECT len FROM tcp UNION ALL SELECT name AS len FROM tcp
 
---fail= UNION needs inputs with the same columns: 'len' is Int64 in the first input and String in input 2
+--fail= UNION needs inputs with the same columns: 'len' is int64 in the first input and string in input 2
 --fail= Write the first input as SELECT CAST(len AS VARCHAR) AS len FROM (…).

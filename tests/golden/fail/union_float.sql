@@ -6,5 +6,5 @@
 --query q
 SELECT time, len FROM tcp UNION ALL SELECT time, len FROM udp
 
---fail= 'len' is Int64 in the first input and Float64 in input 2
+--fail= 'len' is int64 in the first input and float64 in input 2
 --fail= Write the first input as SELECT time, CAST(len AS DOUBLE) AS len FROM (…).

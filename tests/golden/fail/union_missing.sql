@@ -6,5 +6,5 @@
 --query q
 SELECT time, len FROM tcp UNION ALL SELECT time FROM udp
 
---fail= 'len' is Int64 in the first input and missing in input 2
+--fail= 'len' is int64 in the first input and missing in input 2
 --fail= Write input 2 as SELECT time, CAST(NULL AS BIGINT) AS len FROM (…).

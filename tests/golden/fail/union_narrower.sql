@@ -6,5 +6,5 @@
 --query q
 SELECT time, len FROM tcp UNION ALL SELECT time, len FROM udp
 
---fail= 'time' is Int64 in the first input and Int32 in input 2; 'len' is Int64 in the first input and Int16 in input 2
+--fail= 'time' is int64 in the first input and int32 in input 2; 'len' is int64 in the first input and int16 in input 2
 --fail= Write input 2 as SELECT CAST(time AS BIGINT) AS time, CAST(len AS BIGINT) AS len FROM (…).

@@ -5,4 +5,4 @@
 --query q
 SELECT unnest(id) AS x FROM doc
 
---fail= UNNEST(id) needs a list, but this is Int64.
+--fail= UNNEST(id) needs a list, but this is int64.

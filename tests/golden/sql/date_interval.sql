@@ -6,7 +6,7 @@
 SELECT ts, ts + INTERVAL '1' HOUR AS later, ts - INTERVAL '90 seconds' AS before FROM log WHERE ts >= TIMESTAMP '2026-03-02 00:00:00' AND CAST(ts AS date) = DATE '2026-03-02'
 
 --plan
--- q = log where (ts >= datetime '2026-03-02 00:00:00') & (CAST(ts AS date) = date '2026-03-02') select ts, ts + timedelta '1:00:00' AS later, ts - timedelta '0:01:30' AS before
+-- q = log where (ts >= TIMESTAMP '2026-03-02 00:00:00') & (CAST(ts AS date) = DATE '2026-03-02') select ts, ts + INTERVAL '1:00:00' AS later, ts - INTERVAL '0:01:30' AS before
 
 --input log
 -- ts | host | ms | ok

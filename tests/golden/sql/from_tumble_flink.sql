@@ -20,7 +20,7 @@ SELECT TUMBLE_ROWTIME(date_time, INTERVAL '10' SECOND) AS r, COUNT(*) AS n FROM 
 -- counts = counts@1
 -- grouped = grouped@1 select window_start AS s, window_end AS e, n
 -- named = grouped@1 select window_start, n
--- rowtime = grouped@1 select window_end - timedelta '0:00:00.001000' AS r, n
+-- rowtime = grouped@1 select window_end - INTERVAL '0:00:00.001000' AS r, n
 
 --input bid
 -- date_time | auction | bidder | price

@@ -15,7 +15,7 @@ SELECT b.auction, b.price, m.window_end FROM bid b JOIN (SELECT max(price) AS mo
 -- rows@1: INNER JOIN ON window_start = window_start AND auction = auction AS b by (auction) = (auction) from bid windows TUMBLE(10000000) of date_time and bid windows TUMBLE(10000000) of date_time, level 1
 -- ends@1: aggregate TUMBLE(10000000) by () from bid, sub-aggregated, level 1
 -- groups@1: aggregate TUMBLE(10000000) by (auction) from bid, sub-aggregated, level 1
--- ends@2: INNER JOIN ON price = most WHERE (date_time >= (window_end - timedelta '0:00:10')) & (date_time <= window_end) AS m by (price) = (most) from bid and ends@1 select most, window_end, level 2
+-- ends@2: INNER JOIN ON price = most WHERE (date_time >= (window_end - INTERVAL '0:00:10')) & (date_time <= window_end) AS m by (price) = (most) from bid and ends@1 select most, window_end, level 2
 -- groups@2: INNER JOIN ON window_start = window_start AS m by (window_start) = (window_start) from groups@1 select window_start, auction, n and ends@1 select window_start, most, level 2
 -- rows = rows@1 select auction, price, price_b AS other
 -- ends = ends@2 select auction, price, window_end

@@ -21,12 +21,12 @@ SELECT time_bucket(INTERVAL '1 hour', ts, INTERVAL '5 minutes') AS b, sum(n) AS 
 SELECT date_bin(INTERVAL '1 hour', ts, TIMESTAMP '2001-01-01') AS b, sum(n) AS s FROM log GROUP BY 1
 
 --plan
--- binned@1: aggregate TUMBLE(1 AS b) by () from log select ts, n, TIME_BUCKET(timedelta '1:00:00', ts, timedelta '0:00:00') AS #window select ts, n, #window, sub-aggregated, level 1
--- from_an_origin@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(timedelta '0:10:00', ts, timedelta '0:03:00') AS #window select ts, #window, sub-aggregated, level 1
--- minutes@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(timedelta '0:07:00', ts, timedelta '0:06:00') AS #window select ts, #window, sub-aggregated, level 1
+-- binned@1: aggregate TUMBLE(1 AS b) by () from log select ts, n, TIME_BUCKET(INTERVAL '1:00:00', ts, INTERVAL '0:00:00') AS #window select ts, n, #window, sub-aggregated, level 1
+-- from_an_origin@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '0:10:00', ts, INTERVAL '0:03:00') AS #window select ts, #window, sub-aggregated, level 1
+-- minutes@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '0:07:00', ts, INTERVAL '0:06:00') AS #window select ts, #window, sub-aggregated, level 1
 -- months@1: aggregate TUMBLE(1 AS b) by () from log select ts, DATE_TRUNC('month', ts) AS #window select ts, #window, sub-aggregated, level 1
--- offset@1: aggregate TUMBLE(1 AS b) by () from log select ts, n, TIME_BUCKET(timedelta '1:00:00', ts, timedelta '0:05:00') AS #window select ts, n, #window, sub-aggregated, level 1
--- weeks@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(timedelta '7 days, 0:00:00', ts, timedelta '4 days, 0:00:00') AS #window select ts, #window, sub-aggregated, level 1
+-- offset@1: aggregate TUMBLE(1 AS b) by () from log select ts, n, TIME_BUCKET(INTERVAL '1:00:00', ts, INTERVAL '0:05:00') AS #window select ts, n, #window, sub-aggregated, level 1
+-- weeks@1: aggregate TUMBLE(1 AS b) by () from log select ts, TIME_BUCKET(INTERVAL '7 days', ts, INTERVAL '4 days') AS #window select ts, #window, sub-aggregated, level 1
 -- binned = binned@1
 -- from_an_origin = from_an_origin@1
 -- minutes = minutes@1

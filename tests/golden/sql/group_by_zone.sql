@@ -15,9 +15,9 @@ SELECT date_trunc('day', ts AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo') AS d, 
 SELECT window_start, count(*) AS c FROM log GROUP BY TUMBLE(ts, '1 day', '6 hours')
 
 --plan
--- buckets@1: aggregate TUMBLE(1 AS d) by () from log select ts, n, AT_ZONE(LOCAL_TRUNC('1d', TO_ZONE(ts, 'UTC'), 'America/New_York'), 'UTC') AS #window select ts, n, #window, sub-aggregated, level 1
--- days@1: aggregate TUMBLE(1 AS d) by () from log select ts, AT_ZONE(LOCAL_TRUNC('1d', TO_ZONE(ts, 'UTC'), 'Europe/Berlin'), 'UTC') AS #window select ts, #window, sub-aggregated, level 1
--- local@1: aggregate TUMBLE(1 AS d) by () from log select ts, DATE_TRUNC('day', AT_ZONE(TO_ZONE(ts, 'UTC'), 'Asia/Tokyo')) AS #window select ts, #window, sub-aggregated, level 1
+-- buckets@1: aggregate TUMBLE(1 AS d) by () from log select ts, n, DATE_TRUNC('day', ts AT TIME ZONE 'UTC', 'America/New_York') AT TIME ZONE 'UTC' AS #window select ts, n, #window, sub-aggregated, level 1
+-- days@1: aggregate TUMBLE(1 AS d) by () from log select ts, DATE_TRUNC('day', ts AT TIME ZONE 'UTC', 'Europe/Berlin') AT TIME ZONE 'UTC' AS #window select ts, #window, sub-aggregated, level 1
+-- local@1: aggregate TUMBLE(1 AS d) by () from log select ts, DATE_TRUNC('day', ts AT TIME ZONE 'UTC' AT TIME ZONE 'Asia/Tokyo') AS #window select ts, #window, sub-aggregated, level 1
 -- shifted@1: aggregate TUMBLE(1 AS window_start) by (window_end) from log windows TUMBLE(86400000000, 21600000000) of ts select ts, host, ms, n, window_start, window_end, sub-aggregated, level 1
 -- buckets = buckets@1
 -- days = days@1

@@ -6,7 +6,7 @@
 SELECT ts + INTERVAL '0:00' MINUTE TO SECOND AS a, ts + INTERVAL '00:00:00' AS b, ts + INTERVAL '0.0' SECOND AS c, ts - INTERVAL '0 00:00:00' DAY TO SECOND AS d FROM log
 
 --plan
--- q = log select ts + timedelta '0:00:00' AS a, ts + timedelta '0:00:00' AS b, ts + timedelta '0:00:00' AS c, ts - timedelta '0:00:00' AS d
+-- q = log select ts + INTERVAL '0:00:00' AS a, ts + INTERVAL '0:00:00' AS b, ts + INTERVAL '0:00:00' AS c, ts - INTERVAL '0:00:00' AS d
 
 --input log
 -- ts | n

@@ -16,8 +16,8 @@ SELECT window_start, count(*) AS c FROM log GROUP BY TUMBLE(ts, INTERVAL '24:00:
 
 --plan
 -- windows@1: aggregate TUMBLE(86400000000) by () from log, sub-aggregated, level 1
--- added = log select ts + timedelta '1 day, 0:00:00' AS a, ts + timedelta '1:30:00' AS b, ts + timedelta '1 day, 2:00:00' AS c, ts - timedelta '0:00:01' AS d
--- clock = log select ts + timedelta '1:30:00' AS a, ts + timedelta '0:01:30' AS b, ts + timedelta '0:00:01.500000' AS c, ts + timedelta '-1 day, 22:00:00' AS d
+-- added = log select ts + INTERVAL '1 day' AS a, ts + INTERVAL '1:30:00' AS b, ts + INTERVAL '1 day 2:00:00' AS c, ts - INTERVAL '0:00:01' AS d
+-- clock = log select ts + INTERVAL '1:30:00' AS a, ts + INTERVAL '0:01:30' AS b, ts + INTERVAL '0:00:01.500000' AS c, ts + INTERVAL '-7200000000 microseconds' AS d
 -- months = log select ADD_MONTHS(ts, 1) AS a, ADD_MONTHS(ts, -24) AS b, ADD_MONTHS(ts, 3) AS c
 -- windows = windows@1 select window_start, c
 

@@ -8,7 +8,7 @@ SELECT a.ts, a.host, a.path, d.ts AS done, d.ok
 FROM asked a LEFT JOIN done d ON a.host = d.host AND d.ts BETWEEN a.ts AND a.ts + INTERVAL '30 seconds'
 
 --plan
--- q@1: LEFT JOIN ON host = host WHERE (ts_d >= ts) & (ts_d <= (ts + timedelta '0:00:30')) AS d by (host) = (host) from asked and done, level 1
+-- q@1: LEFT JOIN ON host = host WHERE (ts_d >= ts) & (ts_d <= (ts + INTERVAL '0:00:30')) AS d by (host) = (host) from asked and done, level 1
 -- q = q@1 select ts, host, path, ts_d AS done, ok
 
 --input asked

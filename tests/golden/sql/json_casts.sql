@@ -6,7 +6,7 @@
 SELECT time, j::jsonb ->> 'd' AS d, (j::jsonb -> 'a' ->> 'b')::INT AS b, CAST(j AS JSON) #>> '{c,1}' AS c FROM events
 
 --plan
--- q = events select time, JSON_TEXT(j, '$[''d'']') AS d, CAST(JSON_TEXT(j, '$[''a''][''b'']') AS int32) AS b, JSON_TEXT(j, '$[''c''][1]') AS c
+-- q = events select time, JSON_EXTRACT_STRING(j, '$[''d'']') AS d, CAST(JSON_EXTRACT_STRING(j, '$[''a''][''b'']') AS int32) AS b, JSON_EXTRACT_STRING(j, '$[''c''][1]') AS c
 
 --input events
 -- time | j

@@ -15,9 +15,9 @@ SELECT id, map('x', id, 'y', m['a']) AS m FROM doc
 SELECT id FROM doc WHERE m['a'] > 1
 
 --plan
--- made = doc select id, MAP_EXTRACT_VALUE(LIST(STRUCT('key', 'x', 'value', id), STRUCT('key', 'y', 'value', id + 1)), 'y') AS y, MAP_VALUES(LIST(STRUCT('key', 'x', 'value', id))) AS v
+-- made = doc select id, MAP_EXTRACT_VALUE([{'key': 'x', 'value': id}, {'key': 'y', 'value': id + 1}], 'y') AS y, MAP_VALUES([{'key': 'x', 'value': id}]) AS v
 -- read = doc select id, MAP_EXTRACT_VALUE(m, 'a') AS a, MAP_EXTRACT_VALUE(m, 'none') AS n, MAP_EXTRACT_VALUE(m, 'b') AS b, MAP_KEYS(m) AS k, MAP_VALUES(m) AS v
--- spark = doc select id, LIST(STRUCT('key', 'x', 'value', id), STRUCT('key', 'y', 'value', MAP_EXTRACT_VALUE(m, 'a'))) AS m
+-- spark = doc select id, [{'key': 'x', 'value': id}, {'key': 'y', 'value': MAP_EXTRACT_VALUE(m, 'a')}] AS m
 -- kept = doc where MAP_EXTRACT_VALUE(m, 'a') > 1 select id
 
 --input doc

@@ -19,10 +19,10 @@ SELECT id, xs, p FROM doc WHERE list_contains(xs, 3) OR p.b = 'x'
 
 --plan
 -- elements = doc select id, ELEMENT(xs, 1) AS a, ELEMENT(xs, -1) AS b, ELEMENT(xs, 9) AS c, LIST_LENGTH(xs) AS d
--- fields = doc select id, FIELD(p, 'a') AS a, FIELD(p, 'b') AS b, FIELD(p, 'a') + 1 AS c
+-- fields = doc select id, p.a AS a, p.b AS b, p.a + 1 AS c
 -- from_zero = doc select id, ELEMENT(xs, 1) AS a, LIST_LENGTH(xs) AS b
--- made = doc select id, STRUCT('x', id, 'y', FIELD(p, 'b')) AS s, LIST(id, id + 1) AS l, STRUCT('i', id) AS t
--- filtered = doc where LIST_CONTAINS(xs, 3) | (FIELD(p, 'b') = 'x') select id, xs, p
+-- made = doc select id, {'x': id, 'y': p.b} AS s, [id, id + 1] AS l, {'i': id} AS t
+-- filtered = doc where LIST_CONTAINS(xs, 3) | (p.b = 'x') select id, xs, p
 
 --input doc
 -- ts | id | p | xs | j

@@ -15,10 +15,10 @@ SELECT id, list_sort(list_concat(xs, [9, 0])) AS a, list_sum(xs) AS b, list_max(
 SELECT a.id, b.id AS other, a.p, b.xs FROM doc a JOIN doc b ON a.p.a = b.p.a AND a.ts <= b.ts AND b.ts <= a.ts + INTERVAL '20' SECOND
 
 --plan
--- by_field@1: aggregate TUMBLE(10000000) by (FIELD(p, 'a')) from doc, sub-aggregated, level 1
--- joined@1: INNER JOIN ON FIELD(p, 'a') = FIELD(p, 'a') WHERE (ts <= ts_b) & (ts_b <= (ts + timedelta '0:00:20')) AS b by (FIELD(p, 'a')) = (FIELD(p, 'a')) from doc and doc, level 1
+-- by_field@1: aggregate TUMBLE(10000000) by (p.a) from doc, sub-aggregated, level 1
+-- joined@1: INNER JOIN ON p.a = p.a WHERE (ts <= ts_b) & (ts_b <= (ts + INTERVAL '0:00:20')) AS b by (p.a) = (p.a) from doc and doc, level 1
 -- structs@1: aggregate TUMBLE(10000000) by () from doc, sub-aggregated, level 1
--- lists = doc select id, LIST_SORT(LIST_CONCAT(xs, LIST(9, 0))) AS a, LIST_SUM(xs) AS b, LIST_MAX(xs) AS c, LIST_JOIN(SPLIT('a-b', '-'), '+') AS d
+-- lists = doc select id, LIST_SORT(LIST_CONCAT(xs, [9, 0])) AS a, LIST_SUM(xs) AS b, LIST_MAX(xs) AS c, LIST_JOIN(SPLIT('a-b', '-'), '+') AS d
 -- by_field = by_field@1 select window_start, a, c, ids
 -- joined = joined@1 select id, id_b AS other, p, xs_b AS xs
 -- structs = structs@1 select window_start, ps, last

@@ -12,9 +12,9 @@ SELECT id, json_extract_string(j, '$.a.b') AS a, get_json_object(j, '$.l[1]') AS
 SELECT id, j #>> '{a,b}' AS a, json_extract_path_text(j, 'a', 'b') AS b FROM doc
 
 --plan
--- arrows = doc select id, JSON_TEXT(j, '$[''a''][''b'']') AS a, JSON_TEXT(j, '$[''l'']') AS b, CAST(JSON_TEXT(j, '$[''a''][''n'']') AS int64) AS c
--- paths = doc select id, JSON_TEXT(j, '$.a.b') AS a, JSON_TEXT(j, '$.l[1]') AS b, JSON_TEXT(j, '$.a.n') AS c
--- postgres = doc select id, JSON_TEXT(j, '$[''a''][''b'']') AS a, JSON_TEXT(j, '$[''a''][''b'']') AS b
+-- arrows = doc select id, JSON_EXTRACT_STRING(j, '$[''a''][''b'']') AS a, JSON_EXTRACT_STRING(j, '$[''l'']') AS b, CAST(JSON_EXTRACT_STRING(j, '$[''a''][''n'']') AS int64) AS c
+-- paths = doc select id, JSON_EXTRACT_STRING(j, '$.a.b') AS a, JSON_EXTRACT_STRING(j, '$.l[1]') AS b, JSON_EXTRACT_STRING(j, '$.a.n') AS c
+-- postgres = doc select id, JSON_EXTRACT_STRING(j, '$[''a''][''b'']') AS a, JSON_EXTRACT_STRING(j, '$[''a''][''b'']') AS b
 
 --input doc
 -- ts | id | p | xs | j

@@ -10,8 +10,8 @@ SELECT time, CURRENT_TIMESTAMP > TIMESTAMP '2020-01-01' AS later, CURRENT_DATE >
 SELECT tb, COUNT(*) AS n FROM (SELECT time, NOW() - CURRENT_TIMESTAMP AS d FROM s) x WHERE d = INTERVAL '0 seconds' GROUP BY time // 10 AS tb
 
 --plan
--- same_for_all@1: aggregate TUMBLE(10 AS tb) by () from s the time of the epoch as current_timestamp select time, current_timestamp - current_timestamp AS d where d = timedelta '0:00:00', sub-aggregated, level 1
--- q = s the time of the epoch as current_timestamp select time, current_timestamp > datetime '2020-01-01 00:00:00' AS later, CAST(current_timestamp AS date) > date '2020-01-01' AS day
+-- same_for_all@1: aggregate TUMBLE(10 AS tb) by () from s the time of the epoch as current_timestamp select time, current_timestamp - current_timestamp AS d where d = INTERVAL '0:00:00', sub-aggregated, level 1
+-- q = s the time of the epoch as current_timestamp select time, current_timestamp > TIMESTAMP '2020-01-01 00:00:00' AS later, CAST(current_timestamp AS date) > DATE '2020-01-01' AS day
 -- same_for_all = same_for_all@1
 
 --input s

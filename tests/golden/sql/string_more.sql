@@ -21,7 +21,7 @@ SELECT time, nvl(name, '?') AS a, nvl2(len, 1, 0) AS b, isnull(name) AS c, iff(l
 -- joined = tcp select time, CONCAT_WS('/', name, 'z', NULL) AS a, TRANSLATE(name, 'ab', 'x') AS b, HEX(name) AS c, BASE64(name) AS d
 -- nulls = tcp select time, COALESCE(name, '?') AS a, CASE WHEN len IS NOT NULL THEN 1 ELSE 0 END AS b, name IS NULL AS c, CASE WHEN len > 50 THEN 'big' ELSE 'small' END AS d
 -- padded = tcp select time, LPAD(name, 5, '.') AS a, RPAD(name, 2, '.') AS b, REVERSE(name) AS c, REPEAT(name, 2) AS d
--- places = tcp select time, POSITION_OF(name, '-') AS a, POSITION_OF(name, 'b') AS b, POSITION_OF(name, '2') AS c, POSITION_OF(name, 'x') AS d
+-- places = tcp select time, STRPOS(name, '-') AS a, STRPOS(name, 'b') AS b, STRPOS(name, '2') AS c, STRPOS(name, 'x') AS d
 -- split = tcp select time, SPLIT(name, '-') AS a, ELEMENT(SPLIT(name, '-'), 1) AS b, LIST_LENGTH(SPLIT(name, '-')) AS c, LIST_JOIN(SPLIT(name, '-'), '+') AS d
 
 --input tcp

@@ -18,8 +18,8 @@ SELECT dayofweek(ts) AS a, weekday(ts) AS b FROM log
 SELECT EXTRACT(isodow FROM ts) AS a, EXTRACT(MILLISECOND FROM ts) AS b, date_part('isoyear', ts) AS c FROM log
 
 --plan
--- days = log select ((EPOCH_US(ts) + 0) // 86400000000) - ((EPOCH_US(datetime '2026-01-01 00:00:00') + 0) // 86400000000) AS a, ADD_DAYS(CAST(CAST(ts AS date) AS date), 1 * 3) AS b, ADD_DAYS(CAST(CAST(ts AS date) AS date), -1 * 1) AS c, LAST_DAY(ts) AS d
--- diffs = log select ((EPOCH_US(ts) + 0) // 86400000000) - ((EPOCH_US(datetime '2026-01-31 00:00:00') + 0) // 86400000000) AS a, ((EPOCH_US(ts) + 0) // 3600000000) - ((EPOCH_US(datetime '2026-01-31 00:00:00') + 0) // 3600000000) AS b, ((((YEAR(ts) * 12) + MONTH(ts)) - 1) // 1) - ((((YEAR(datetime '2025-12-31 00:00:00') * 12) + MONTH(datetime '2025-12-31 00:00:00')) - 1) // 1) AS c, ((EPOCH_US(ts) + 259200000000) // 604800000000) - ((EPOCH_US(datetime '2026-01-31 00:00:00') + 259200000000) // 604800000000) AS d
+-- days = log select ((EPOCH_US(ts) + 0) // 86400000000) - ((EPOCH_US(TIMESTAMP '2026-01-01 00:00:00') + 0) // 86400000000) AS a, DATE_ADD(CAST(CAST(ts AS date) AS date), 1 * 3) AS b, DATE_ADD(CAST(CAST(ts AS date) AS date), -1 * 1) AS c, LAST_DAY(ts) AS d
+-- diffs = log select ((EPOCH_US(ts) + 0) // 86400000000) - ((EPOCH_US(TIMESTAMP '2026-01-31 00:00:00') + 0) // 86400000000) AS a, ((EPOCH_US(ts) + 0) // 3600000000) - ((EPOCH_US(TIMESTAMP '2026-01-31 00:00:00') + 0) // 3600000000) AS b, ((((YEAR(ts) * 12) + MONTH(ts)) - 1) // 1) - ((((YEAR(TIMESTAMP '2025-12-31 00:00:00') * 12) + MONTH(TIMESTAMP '2025-12-31 00:00:00')) - 1) // 1) AS c, ((EPOCH_US(ts) + 259200000000) // 604800000000) - ((EPOCH_US(TIMESTAMP '2026-01-31 00:00:00') + 259200000000) // 604800000000) AS d
 -- parts = log select ISODOW(ts) AS a, MILLISECOND(ts) AS b, ISOYEAR(ts) AS c
 -- sundays = log select DOW(ts) + 1 AS a, ISODOW(ts) - 1 AS b
 -- weekdays = log select DOW(ts) AS a, ISODOW(ts) AS b, DAYNAME(ts) AS c, MONTHNAME(ts) AS d

@@ -22,7 +22,7 @@ SELECT to_timestamp(n) AS a, epoch_ms(ts) AS b, unix_timestamp(ts) AS c, from_un
 -- java = log select STRFTIME(ts, '%Y/%m/%d %H:%M:%S') AS a, STRFTIME(ts, '%a %-d %b') AS b
 -- postgres = log select STRFTIME(ts, '%Y-%m-%d %H:%M:%S') AS a, STRFTIME(ts, '%I %p') AS b
 -- strftime = log select STRFTIME(ts, '%Y-%m-%d %H:%M:%S.%6f') AS a, STRFTIME(ts, '%d.%m.%y %I %p %j') AS b
--- read = log where n = 1 select STRPTIME('2026-02-03 04:05:06', '%Y-%m-%d %H:%M:%S') AS a, STRPTIME('03/02/2026', '%d/%m/%Y') AS b, STRPDATE('2026-02-03', '%Y-%m-%d') AS c
+-- read = log where n = 1 select STRPTIME('2026-02-03 04:05:06', '%Y-%m-%d %H:%M:%S') AS a, STRPTIME('03/02/2026', '%d/%m/%Y') AS b, TO_DATE('2026-02-03', '%Y-%m-%d') AS c
 
 --input log
 -- ts | host | ms | n

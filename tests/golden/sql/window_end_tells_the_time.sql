@@ -9,7 +9,7 @@ SELECT d, sum(c) AS c FROM (SELECT window_end AS e, count(*) AS c FROM log GROUP
 SELECT date_trunc('day', t) AS d, count(*) AS c FROM (SELECT ts + INTERVAL '6' HOUR AS t FROM log) GROUP BY 1
 
 --plan
--- moved@1: aggregate TUMBLE(1 AS d) by () from log select ts + timedelta '6:00:00' AS t select t, DATE_TRUNC('day', t) AS #window select t, #window, sub-aggregated, level 1
+-- moved@1: aggregate TUMBLE(1 AS d) by () from log select ts + INTERVAL '6:00:00' AS t select t, DATE_TRUNC('day', t) AS #window select t, #window, sub-aggregated, level 1
 -- ends@1: aggregate TUMBLE(3600000000) by () from log, sub-aggregated, level 1
 -- ends@2: aggregate TUMBLE(1 AS d) by () from ends@1 select window_end AS e, c select e, c, DATE_TRUNC('day', e) AS #window select e, c, #window, sub-aggregated, level 2
 -- moved = moved@1

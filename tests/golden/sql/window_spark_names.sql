@@ -30,7 +30,7 @@ SELECT window.start AS s, count(*) AS c FROM log GROUP BY session_window(ts, '1 
 -- named = aliased@1 select window_start AS s, window_end AS e, c
 -- session = session@1 select window_start AS s, c
 -- sliding = sliding@1 select window_start AS s, c
--- arroyo = arroyo@1 where c > 5 select STRUCT('start', window_start, 'end', window_end) AS w, host, c
+-- arroyo = arroyo@1 where c > 5 select {'start': window_start, 'end': window_end} AS w, host, c
 -- started = started@1 select window_start AS s, c
 
 --input log

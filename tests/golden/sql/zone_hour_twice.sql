@@ -9,8 +9,8 @@ SELECT n, ts AT TIME ZONE 'Europe/Berlin' AT TIME ZONE 'UTC' AS utc FROM log
 SELECT n FROM log WHERE ts AT TIME ZONE 'Europe/Berlin' = TIMESTAMP '2026-10-25 01:30:00' AT TIME ZONE 'UTC'
 
 --plan
--- moments = log select n, AT_ZONE(TO_ZONE(ts, 'Europe/Berlin'), 'UTC') AS utc
--- compared = log where TO_ZONE(ts, 'Europe/Berlin') = TO_ZONE(datetime '2026-10-25 01:30:00', 'UTC') select n
+-- moments = log select n, ts AT TIME ZONE 'Europe/Berlin' AT TIME ZONE 'UTC' AS utc
+-- compared = log where ts AT TIME ZONE 'Europe/Berlin' = TIMESTAMP '2026-10-25 01:30:00' AT TIME ZONE 'UTC' select n
 
 --input log
 -- ts | n

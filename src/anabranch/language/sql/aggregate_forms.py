@@ -12,6 +12,7 @@ from anabranch.errors import LanguageError
 from anabranch.language import aggregate, collecting
 from anabranch.language.aggregate_call import AggregateCall
 from anabranch.language.expression import Expression, Literal, lift
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.expression import translate
 
@@ -61,7 +62,9 @@ def read_form(name: str, tree: exp.Anonymous, scope: Scope) -> AggregateCall:
             need(1, 1)
             kind = scope.kind(arguments[0])
             if name not in ("any_value", "arbitrary") and kind not in (pl.Boolean, pl.Null):
-                raise LanguageError(f"{written} needs a condition, but {arguments[0]} is {kind}.")
+                raise LanguageError(
+                    f"{written} needs a condition, but {arguments[0]} is {type_words(kind)}."
+                )
             make = aggregate.min_ if _EXTREMES[name] == "min" else aggregate.max_
             return make(arguments[0])
         match name:

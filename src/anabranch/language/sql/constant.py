@@ -8,12 +8,13 @@ import re
 import polars as pl
 from sqlglot import exp
 
-from anabranch.errors import LanguageError
 from anabranch.language.decimals import Pointed, fits_decimal
-from anabranch.language.expression import Call, Expression, Literal, columns_of, type_named
-from anabranch.language.kinds import suggest_type, type_words
+from anabranch.language.expression import Call, Expression, Literal, type_named
+from anabranch.language.kinds import decimal_name, suggest_type, type_words
+from anabranch.language.operands import check_cast
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.spelling import Spelling
+from anabranch.language.typed import Typed
 
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _TYPE_NAMES = {
@@ -76,7 +77,7 @@ def as_time(value: Expression, beside: Expression, at: exp.Expr, scope: Scope) -
         if kind == pl.Date
         else "timestamp such as '2026-01-31 12:00:00'"
     )
-    raise scope.error(f"{value} is no {wanted}, and {beside} is {kind}.", at)
+    raise scope.error(f"{value} is no {wanted}, and {beside} is {type_words(kind)}.", at)
 
 
 def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:
@@ -99,30 +100,37 @@ def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:
     wanted = type_named(name)
     assert wanted is not None
     with scope.placed(tree):
-        inner = _as_cast(inner, scope.kind(inner), wanted, scope.spelling)
+        typed = scope.typed(inner)
+        if scope.spelling.name == "spark":
+            inner = _spark_time(inner, typed, wanted, trying)
+        if wanted.is_integer():
+            inner = _as_whole(inner, typed, scope.spelling)
+        check_cast(scope.kind(inner), wanted)
     return inner.try_cast(name) if trying else inner.cast(name)
 
 
-def _as_cast(
-    inner: Expression, kind: pl.DataType, wanted: pl.DataType, spelling: Spelling
-) -> Expression:
-    """What a CAST means in a dialect, as a value that can be cast here."""
-    if (kind.is_temporal() and wanted.is_numeric()) or (kind.is_numeric() and wanted.is_temporal()):
-        if isinstance(kind, pl.Datetime) and spelling.name == "spark":
-            return (
-                Call("floor", (Call("epoch", (inner,)),))
-                if wanted.is_integer()
-                else Call("epoch", (inner,))
-            )
-        if isinstance(wanted, pl.Datetime) and spelling.name == "spark":
-            return Call("from_epoch", (inner,))
-        raise LanguageError(
-            f"{inner} is {type_words(kind)}, which engines make {type_words(wanted)} of in different ways: "
-            "write EPOCH(ts) or EPOCH_US(ts) for a number, FROM_EPOCH(seconds) or FROM_EPOCH_MS(…) for a "
-            "time, DATE_DIFF('day', a, b) for days."
+def _spark_time(inner: Expression, typed: Typed, wanted: pl.DataType, trying: bool) -> Expression:
+    """Between a timestamp and a number Spark counts seconds since 1970; all else stays as it is."""
+    if isinstance(typed.kind, pl.Datetime) and wanted.is_numeric():
+        micros = Call("epoch_us", (inner,))
+        return (
+            Call("//", (micros, Literal(10**6))) if wanted.is_integer() else Call("epoch", (inner,))
         )
+    if not isinstance(wanted, pl.Datetime) or not typed.kind.is_numeric():
+        return inner
+    # Whole numbers and decimals keep every microsecond
+    own = typed.decimal
+    seconds = inner.cast("float64" if own is None else f"decimal(38, {own.scale})")
+    cut = Call("trunc", (Call("*", (seconds, Literal(10**6))),))
+    return Call("from_epoch_us", (cut.try_cast("int64") if trying else cut.cast("int64"),))
+
+
+def _as_whole(inner: Expression, typed: Typed, spelling: Spelling) -> Expression:
+    """What a dialect casts to a whole number, as what is cast to it here."""
     # What is written with a point, as 2.5, is no float yet: it has its digits, and its half goes up
-    floating = any(columns_of(inner)) or (isinstance(inner, Literal) and type(inner.value) is float)
-    if spelling.rounds_casts and kind.is_float() and floating and wanted.is_integer():
+    exact = typed.is_written or typed.kind.is_decimal()
+    if exact and spelling.cuts_decimals and typed.decimal:
+        return Call("trunc", (inner.cast(decimal_name(typed.decimal)),))
+    if spelling.rounds_casts and typed.kind.is_float() and not exact:
         return Call("round", (inner,))
     return inner

@@ -19,7 +19,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from anabranch.errors import LONGEST_SHOWN, LanguageError, shorten
 from anabranch.language.expression import Expression
-from anabranch.language.inference import kind_of
+from anabranch.language.inference import typed_of
 from anabranch.language.sql.limits import (
     refuse_bare_joins,
     refuse_deep,
@@ -28,6 +28,7 @@ from anabranch.language.sql.limits import (
 )
 from anabranch.language.sql.precedence import OrderedParser
 from anabranch.language.sql.spelling import OURS, Spelling
+from anabranch.language.typed import Typed
 from anabranch.language.user_function import UserFunction
 
 
@@ -134,8 +135,12 @@ class Scope:
 
     def kind(self, expression: Expression) -> pl.DataType:
         """The type of an expression over the columns there are."""
+        return self.typed(expression).kind
+
+    def typed(self, expression: Expression) -> Typed:
+        """The type of an expression over the columns there are, and its value if it is a constant."""
         try:
-            return kind_of(expression, self.schema)
+            return typed_of(expression, self.schema)
         except LanguageError as error:
             raise self.error(str(error)) from error
 

@@ -19,21 +19,10 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.language.deep import deeply
-from anabranch.language.expression import (
-    COMPARISONS,
-    INFIX,
-    Call,
-    Expression,
-    Literal,
-    Named,
-)
+from anabranch.language.expression import COMPARISONS, INFIX, Call, Expression, Literal, Named
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.column import read_column
-from anabranch.language.sql.constant import (
-    as_time,
-    negated,
-    read_cast,
-    read_constant,
-)
+from anabranch.language.sql.constant import as_time, negated, read_cast, read_constant
 from anabranch.language.sql.dialect import Scope, offset_of, parse
 from anabranch.language.sql.division import divided, not_zero, power, remainder
 from anabranch.language.sql.function import NAMED_FUNCTIONS, apply_function, function_named
@@ -222,7 +211,9 @@ def _typed(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
     if isinstance(tree, (*_BITWISE, exp.BitwiseNot)) and not power:
         kind = scope.kind(operand)
         if not kind.is_integer() and kind != pl.Null:
-            raise scope.error(f"{name_of(tree)} needs an integer, but {operand} is {kind}.", side)
+            raise scope.error(
+                f"{name_of(tree)} needs an integer, but {operand} is {type_words(kind)}.", side
+            )
     return operand
 
 
@@ -230,7 +221,9 @@ def _condition(tree: exp.Expr, side: exp.Expr, scope: Scope) -> Expression:
     operand = translate(side, scope)
     kind = scope.kind(operand)
     if kind not in (pl.Boolean, pl.Null):
-        raise scope.error(f"{name_of(tree)} needs a condition, but {operand} is {kind}.", side)
+        raise scope.error(
+            f"{name_of(tree)} needs a condition, but {operand} is {type_words(kind)}.", side
+        )
     return operand
 
 

@@ -9,17 +9,20 @@ from anabranch.errors import LanguageError, suggest
 from anabranch.language import aggregate
 from anabranch.language.expression import FUNCTIONS, Call, Expression, Literal, arity, takes
 from anabranch.language.functions import CONSTANTS, misuse
+from anabranch.language.kinds import type_words
 from anabranch.language.shorthand import ALIASES, SHORTHANDS
+from anabranch.language.spelling import shown_name
 from anabranch.language.sql.column import EPOCH_TIME
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.rewrites import REWRITES
 
-_OPERATORS = (
+HIDDEN = (
     "not", "negate", "is_null", "is_not_null", "is_distinct", "case", "like", "local_trunc", "to_zone",
-    "at_zone", "position_of", "field", "json_text", "strpdate", "add_days", "round_away", "initcap_words",
+    "at_zone", "position_of", "field", "json_text", "strpdate", "add_days", "round_away", "round_digits",
+    "initcap_words",
 )  # fmt: skip
 NAMED_FUNCTIONS = (
-    *(name for name in FUNCTIONS if name.isidentifier() and name not in _OPERATORS),
+    *(name for name in FUNCTIONS if name.isidentifier() and name not in HIDDEN),
     *(name for name in SHORTHANDS if name not in FUNCTIONS),
     *(name for name in REWRITES if name not in FUNCTIONS and name not in SHORTHANDS),
 )
@@ -143,7 +146,8 @@ def _check_constants(name: str, arguments: list[Expression], tree: exp.Expr, sco
             wanted = misuse(name, place, value)
             if wanted:
                 raise scope.error(
-                    f"argument {place + 1} of {name.upper()} is {argument}; expected a constant: {wanted}.",
+                    f"argument {place + 1} of {shown_name(name)} is {argument}; expected a constant: "
+                    f"{wanted}.",
                     tree,
                 )
 
@@ -158,7 +162,7 @@ def _fit(name: str, arguments: list[Expression], tree: exp.Expr, scope: Scope) -
             kind = scope.kind(first)
             if not kind.is_integer():
                 raise scope.error(
-                    f"{name.upper()} needs an address as an integer, but {first} is {kind}. "
+                    f"{name.upper()} needs an address as an integer, but {first} is {type_words(kind)}. "
                     "IP_NUMBER reads one from a text.",
                     tree,
                 )

@@ -9,6 +9,7 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.language.expression import Column, Expression, columns_of, substitute, type_of
+from anabranch.language.kinds import type_words
 from anabranch.language.matching import cast_to_write, comparable, right_names
 from anabranch.language.sql.dialect import Inputs, Scope
 from anabranch.language.sql.expression import translate
@@ -56,8 +57,9 @@ class JoinScope:
         )
         if not comparable(*kinds):
             raise self.before.error(
-                f"{pair[0]} is {kinds[0]} and {pair[1]} of '{self.name}' is {kinds[1]}; expected one "
-                f"type. {cast_to_write(*zip(written, kinds, strict=True))}",
+                f"{pair[0]} is {type_words(kinds[0])} and {pair[1]} of '{self.name}' is "
+                f"{type_words(kinds[1])}; expected one type. "
+                f"{cast_to_write(*zip(written, kinds, strict=True))}",
                 at,
             )
 

@@ -9,6 +9,7 @@ import polars as pl
 from sqlglot import exp
 
 from anabranch.language.expression import Call, Expression, Literal
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.dialect import Scope
 
 Translate = Callable[[exp.Expr, Scope], Expression]
@@ -32,7 +33,8 @@ def like(tree: exp.Expr, scope: Scope, translate: Translate) -> Expression:
         )
     if scope.kind(value) not in (pl.String, pl.Null):
         raise scope.error(
-            f"{tree.key.upper()} needs a text, but {value} is {scope.kind(value)}.", tree
+            f"{tree.key.upper()} needs a text, but {value} is {type_words(scope.kind(value))}.",
+            tree,
         )
     if escape and escape in pattern.value:
         signs = "(?si)" if isinstance(tree, exp.ILike) else "(?s)"

@@ -52,8 +52,12 @@ def _extreme(name: str) -> Rewrite:
 
 
 def _round(arguments: Arguments, scope: Scope) -> Expression:
-    away = scope.spelling.rounds_away and scope.kind(arguments[0]).is_float()
-    return Call("round_away" if away else "round", tuple(arguments))
+    spelling = scope.spelling
+    if not spelling.rounds_away or not scope.kind(arguments[0]).is_float():
+        return Call("round", tuple(arguments))
+    # Those on Java round the digits that a float is written with
+    java = spelling.name in ("spark", "flink")
+    return Call("round_digits" if java else "round_away", tuple(arguments))
 
 
 def _date_part(arguments: Arguments, scope: Scope) -> Expression:

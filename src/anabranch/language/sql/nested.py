@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from anabranch.errors import suggest
 from anabranch.language.expression import Call, Column, Expression, Literal
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.sql.rewrites import json_path
 
@@ -40,7 +41,9 @@ def field(value: Expression, name: str, tree: exp.Expr, scope: Scope) -> Express
     kind = scope.kind(value)
     if not isinstance(kind, pl.Struct):
         json = " Of JSON in a text, it is ->> 'name'." if kind == pl.String else ""
-        raise scope.error(f"{value} is {kind}, which has no field '{name}'.{json}", tree)
+        raise scope.error(
+            f"{value} is {type_words(kind)}, which has no field '{name}'.{json}", tree
+        )
     names = [one.name for one in kind.fields]
     if name not in names:
         raise scope.error(f"{value} has no field '{name}'.{suggest(name, names)}", tree)
@@ -91,7 +94,7 @@ def _bracket(tree: exp.Bracket, scope: Scope, translate: Translate) -> Expressio
         return Call("map_extract_value", (value, translate(key, scope)))
     if not isinstance(kind, pl.List) or key is None:
         raise scope.error(
-            f"[…] takes an element of a list or a field of a struct, but {value} is {kind}.",
+            f"[…] takes an element of a list or a field of a struct, but {value} is {type_words(kind)}.",
             tree,
         )
     if isinstance(key, exp.Slice):
@@ -141,7 +144,9 @@ def _json(tree: exp.Expr, scope: Scope, translate: Translate) -> Expression:
             inner = inner.this.unnest()  # as PostgreSQL has to say; JSON is a text here
     value = translate(inner, scope)
     if scope.kind(value) != pl.String:
-        raise scope.error(f"->> reads JSON in a text, but {value} is {scope.kind(value)}.", tree)
+        raise scope.error(
+            f"->> reads JSON in a text, but {value} is {type_words(scope.kind(value))}.", tree
+        )
     return Call("json_text", (value, Literal(json_path(keys))))
 
 

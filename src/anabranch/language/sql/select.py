@@ -13,16 +13,9 @@ from sqlglot import exp
 from anabranch.errors import suggest
 from anabranch.language.aggregate import NamedAggregate
 from anabranch.language.builder import Query
-from anabranch.language.expression import (
-    Expression,
-    Named,
-    columns_of,
-    type_of,
-)
-from anabranch.language.sql.aggregate import (
-    aggregates_in,
-    translate_aggregate,
-)
+from anabranch.language.expression import Expression, Named, columns_of, type_of
+from anabranch.language.kinds import type_words
+from anabranch.language.sql.aggregate import aggregates_in, translate_aggregate
 from anabranch.language.sql.bounded import few_of_each, first_of_each
 from anabranch.language.sql.column import resolved
 from anabranch.language.sql.dialect import Scope
@@ -185,7 +178,9 @@ class SelectReader:
             kept = self._after(condition, above, named)
             kind = type_of(kept, query.node.schema, self.scope.where)
             if kind not in (pl.Boolean, pl.Null):
-                raise self.scope.error(f"HAVING needs a condition, but {kept} is {kind}.", having)
+                raise self.scope.error(
+                    f"HAVING needs a condition, but {kept} is {type_words(kind)}.", having
+                )
             query = query.where(kept)
         return query.select(
             *(Named(name, self._after(item, above, named)) for item, name in computed)

@@ -45,6 +45,8 @@ class Spelling:
     """Whether ROUND of a float takes a half away from zero, not to the even neighbour."""
     rounds_casts: bool = False
     """Whether a CAST of a float to an integer rounds, not cuts off."""
+    cuts_decimals: bool = False
+    """Whether a CAST of a decimal to an integer cuts off, not rounds."""
     whole_seconds: bool = True
     """Whether EXTRACT leaves the fraction of a second out."""
 
@@ -59,11 +61,11 @@ SPELLINGS = {
     "spark": Spelling(
         "spark", fractions=True, first=0, double_quotes_text=True, functions={"log": "ln"},
         nulls="small", least_date_part=1, escapes=True, like_escapes=True, rounds_away=True,
-        whole_seconds=False,
+        cuts_decimals=True, whole_seconds=False,
     ),
     "flink": Spelling(
         "flink", slide_first=True, functions={"log": "ln"}, nulls="small", least_date_part=1,
-        rounds_away=True,
+        rounds_away=True, cuts_decimals=True,
     ),
     "postgres": Spelling(
         "postgres", functions={"log": "log10"}, nulls="large", concat_skips_null=True,

@@ -12,6 +12,7 @@ import polars as pl
 from anabranch.errors import LanguageError
 from anabranch.language.expression import Call, Expression, Literal
 from anabranch.language.functions import TRUNCATIONS
+from anabranch.language.kinds import type_words
 from anabranch.language.sql.dialect import Scope
 from anabranch.language.time_formats import from_java, from_postgres, from_strftime
 from anabranch.language.window import duration
@@ -170,7 +171,7 @@ def at_time_zone(time: Expression, zone: str, scope: Scope) -> Expression:
     """`time AT TIME ZONE zone`: a local time becomes a moment, a moment a local time."""
     kind = scope.kind(time)
     if not isinstance(kind, pl.Datetime):
-        raise LanguageError(f"AT TIME ZONE needs a timestamp, but {time} is {kind}.")
+        raise LanguageError(f"AT TIME ZONE needs a timestamp, but {time} is {type_words(kind)}.")
     return Call("to_zone" if kind.time_zone is None else "at_zone", (time, Literal(zone)))
 
 
