@@ -10,7 +10,7 @@ import polars as pl
 
 from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
 from anabranch.language.expression import type_named
-from anabranch.language.kinds import EXPECTED, is_supported, suggest_type
+from anabranch.language.kinds import EXPECTED, is_supported, map_advice, suggest_type
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -71,6 +71,9 @@ def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl
     return pl.Schema(types)
 
 
+CONVERT = "Leave the column out, for files with a schema= of the others, or convert it before."
+
+
 def require_columns(stream: str, schema: Mapping[str, pl.DataType]) -> None:
     """Refuses columns of names and types that not everything here can work with."""
     for column, kind in schema.items():
@@ -83,8 +86,7 @@ def require_columns(stream: str, schema: Mapping[str, pl.DataType]) -> None:
         if not is_supported(kind):
             raise SourceError(
                 f"Stream '{stream}', column '{column}': its type is {kind}, which queries cannot work with; "
-                f"{EXPECTED}. Leave the column out, for files with a schema= of the others, or convert it "
-                "before."
+                f"{EXPECTED}. {map_advice(kind) or CONVERT}"
             )
 
 

@@ -29,10 +29,15 @@ class Spot(FilePlace):
     text: str
     offset: int
 
-    def __str__(self) -> str:
+    @property
+    def within(self) -> str:
+        """Where in the file it is."""
         before = self.text[: self.offset]
         line, column = before.count("\n") + 1, self.offset - (before.rfind("\n") + 1) + 1
-        return f"{self.file}, line {line}, column {column}"
+        return f"line {line}, column {column}"
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.within}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +103,17 @@ class Statement:
         if not self.take(word):
             raise self.expected(what)
 
+    def closes(self, opening: Spot, closing: str, where: str) -> bool:
+        """Whether a bracket is closed here; else a comma must lead on."""
+        if self.take(closing):
+            return True
+        if not self.take(","):
+            raise self.spot().error(
+                f"expected ',' or '{closing}' {where}, got {self.shown()}. The bracket that is open begins "
+                f"in {opening.within}."
+            )
+        return False
+
     def name(self, what: str) -> str:
         """A name: a word of any kind (`time` and `rows` are names, too) or "quoted"."""
         token = self.peek()
@@ -129,10 +145,13 @@ class Statement:
     def value(self, key: str) -> Value:
         """A constant (a text in quotes, a number, TRUE, FALSE, NULL), a list or a map of them."""
         spot = self.spot()
-        if self.take("ARRAY", "[") or self.take("["):
-            return Value(self.file, key, spot, [of for (of,) in self._parts(key, "]", 1)])
+        if self.next_is("ARRAY", "["):
+            self.take("ARRAY")
+        opening = self.spot()
+        if self.take("["):
+            return Value(self.file, key, spot, [of for (of,) in self._parts(key, opening, "]", 1)])
         if self.take("{"):
-            return Value(self.file, key, spot, dict(self._parts(key, "}", 2)))
+            return Value(self.file, key, spot, dict(self._parts(key, opening, "}", 2)))
         sign = -1 if self.take("-") else 1
         token = self.peek()
         kind = token.token_type if token else None
@@ -153,24 +172,25 @@ class Statement:
         self._at += 1
         return Value(self.file, key, spot, of)
 
-    def _parts(self, key: str, closing: str, width: int) -> list[tuple[Any, ...]]:
+    def _parts(self, key: str, opening: Spot, closing: str, width: int) -> list[tuple[Any, ...]]:
         """What stands in a list, or with a width of two in a map: `'a': 1, 'b': 2`."""
         found: list[tuple[Any, ...]] = []
-        while not self.take(closing):
-            if found:
-                self.need(",", f"',' or '{closing}' in the value of '{key}'")
+        closed = self.take(closing)
+        while not closed:
             part = self.value(key).of
             if width == 1:
                 found.append((part,))
-                continue
-            self.need(":", f"':' after a name in the value of '{key}'")
-            found.append((part, self.value(key).of))
+            else:
+                self.need(":", f"':' after a name in the value of '{key}'")
+                found.append((part, self.value(key).of))
+            closed = self.closes(opening, closing, f"in the value of '{key}'")
         return found
 
     def options(
         self, known: Collection[str], clauses: Mapping[str, str] | None = None
     ) -> dict[str, Value]:
         """`(key = value, ...)` with keys in small letters; `clauses` are written otherwise."""
+        opening = self.spot()
         self.need("(", "'(' and options, e.g. WITH (format = 'csv')")
         found: dict[str, Value] = {}
         while True:
@@ -183,12 +203,12 @@ class Statement:
                 raise spot.error(f"the option '{key}' appears twice.")
             self.need("=", f"'=' after '{key}'")
             found[key] = self.value(key)
-            if self.take(")"):
+            if self.closes(opening, ")", "after the option"):
                 return found
-            self.need(",", "',' or ')' after the option")
 
     def expressions(self) -> list[str]:
         """`(expression, ...)` as they are written."""
+        opening = self.spot()
         self.need("(", "'(' and a list of columns or expressions")
         found: list[str] = []
         begin, depth = self._at, 0
@@ -204,17 +224,7 @@ class Statement:
             self._at += 1
             if depth < 0:
                 return found
-        raise self.expected("')' after the list")
-
-    def until(self, *ends: str) -> str:
-        """All up to one of these signs that is within no brackets, as it is written."""
-        first, depth = self.peek(), 0
-        last = first
-        while (token := self.peek()) is not None and not (depth == 0 and _written(token) in ends):
-            depth += sum((letter in "(<") - (letter in ")>") for letter in _written(token))
-            last = token
-            self._at += 1
-        return self.text[first.start : last.end + 1] if first and last else ""
+        raise opening.error("the bracket that begins here is not closed.")
 
     def rest(self) -> tuple[Spot, str]:
         """All that is left, as it is written."""
