@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
+from anabranch.errors import LanguageError, SettingsError, SourceError, nearest, suggest
 from anabranch.language.expression import type_named
 from anabranch.language.kinds import EXPECTED, is_supported, map_advice, suggest_type
 from anabranch.language.node import Stream
@@ -51,9 +51,21 @@ class Registered:
         return "dead-letter" in (self.on_bad, self.on_late)
 
 
+ON_BAD = ("stop", "dead-letter")
+ON_LATE = ("count", "dead-letter")
+
+
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise SettingsError(f"{what} is '{value}'; expected one of {', '.join(choices)}.")
+        raise SettingsError(
+            f"{what} is '{value}'; expected one of {', '.join(choices)}.{nearest(value, choices)}"
+        )
+
+
+def check_dead_letters(on_bad: str, on_late: str) -> None:
+    """What becomes of bad and of late input must be one of a few things."""
+    check_choice("on_bad", on_bad, ON_BAD)
+    check_choice("on_late", on_late, ON_LATE)
 
 
 def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:

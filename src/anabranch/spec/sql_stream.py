@@ -5,17 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from anabranch.errors import suggest
+from anabranch.spec.misplaced import CLAUSES
 from anabranch.spec.options import ORIGINS, TABLE, origin_of, stream_kinds, stream_options, values
 from anabranch.spec.sql_tokens import Spot, Statement, Value
 from anabranch.spec.sql_type import read_type, refuse_column
 
-CLAUSES = {
-    "ordered": "ORDERED BY column",
-    "lateness": "ORDERED BY column LATENESS 5",
-    "partitioned_by": "PARTITIONED BY (column, ...)",
-    "schema": "the columns after the stream's name: (time BIGINT, ...)",
-}
-"""Options of a stream that are clauses of the statement."""
 CALLED = {"generator": "generated stream", "kafka": "Kafka stream", "path": "stream of files"}
 
 
@@ -62,6 +56,10 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
 def read_table(words: Statement, place: Spot) -> dict[str, Any]:
     """What follows CREATE TABLE and its name, as options of `Session.table`."""
     found: dict[str, Any] = {"schema": _columns(words)} if words.next_is("(") else {}
+    if words.next_is("AS"):
+        raise words.spot().error(
+            "a table is read from files; what is computed is a query: CREATE VIEW name AS SELECT …."
+        )
     words.need("WITH", "WITH (path = 'folder') or WITH (delta = 'folder')")
     kinds = {key: kind for key, kind in TABLE.items() if key != "schema"}
     given = words.options(list(kinds), {"schema": CLAUSES["schema"].replace("stream", "table")})

@@ -1,4 +1,4 @@
-"""The words of a SQL file with their places, cut into statements.
+"""The words of a statement in a SQL file, with their places.
 
 sqlglot's tokenizer knows strings, quoted names and comments; what the words mean is in `sql_file.py`.
 """
@@ -9,13 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.language.sql.dialect import StatementDialect
 from anabranch.language.window import UNITS
+from anabranch.spec.misplaced import elsewhere
 from anabranch.spec.place import FilePlace, PartPlace
 
 _CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}
@@ -129,6 +127,13 @@ class Statement:
         self._at += 1
         return token.text
 
+    def option_name(self, example: str) -> str:
+        """The name of an option, in small letters."""
+        token = self.peek()
+        if token is not None and token.token_type == TokenType.STRING:
+            raise self.spot().error(f"names of options stand without quotes: {example}.")
+        return self.name(f"the name of an option: {example}").lower()
+
     def next_is_word(self) -> bool:
         """Whether a word comes next, and no text, number or sign."""
         token = self.peek()
@@ -194,11 +199,11 @@ class Statement:
         self.need("(", "'(' and options, e.g. WITH (format = 'csv')")
         found: dict[str, Value] = {}
         while True:
-            spot, key = self.spot(), self.name("the name of an option").lower()
+            spot, key = self.spot(), self.option_name("path = 'folder'")
             if clauses and key in clauses:
                 raise spot.error(f"'{key}' is not an option in SQL: write {clauses[key]}.")
             if key not in known:
-                raise spot.error(f"there is no option '{key}' here.{suggest(key, known)}")
+                raise spot.error(f"there is no option '{key}' here.{elsewhere(key, known)}")
             if key in found:
                 raise spot.error(f"the option '{key}' appears twice.")
             self.need("=", f"'=' after '{key}'")
@@ -239,36 +244,6 @@ class Statement:
     def end(self) -> None:
         if self.peek() is not None:
             raise self.expected("';' at the end of the statement")
-
-
-def statements(file: str, text: str) -> list[Statement]:
-    """The statements of a file, which `;` parts."""
-    found: list[list[Token]] = [[]]
-    for token in _tokens(file, text):
-        if token.token_type == TokenType.SEMICOLON:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return [Statement(file, text, tokens) for tokens in found if tokens]
-
-
-def _tokens(file: str, text: str) -> list[Token]:
-    dialect = Dialect.get_or_raise(StatementDialect)
-    try:
-        return dialect.tokenize(text)
-    except SqlglotError as error:
-        # sqlglot names the place where the text ends; what is left open begins at the last quote
-        # before which everything is whole.
-        for offset in reversed(range(len(text))):
-            if text[offset] in "'\"" or text[offset : offset + 2] == "/*":
-                try:
-                    dialect.tokenize(text[:offset])
-                except SqlglotError:
-                    continue
-                opened = "comment" if text[offset] == "/" else "quote"
-                message = f"the {opened} that begins here is not closed, or one before it."
-                raise Spot(file, text, offset).error(message) from error
-        raise SettingsError(f"{file}, line 1: not SQL: {error}.") from error
 
 
 def _number(text: str, spot: Spot, base: int = 10) -> int | float:
