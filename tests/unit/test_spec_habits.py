@@ -136,3 +136,36 @@ def test_options_of_the_command_are_checked_before_anything_starts(tmp_path: Pat
         assert told.exit_code == 1
         assert message in told.stderr
     assert override(read_spec(path), (), {"trigger": "10 seconds"}).run["trigger"] == "10 seconds"
+
+
+def test_a_session_of_spark_has_the_name_that_spark_gives_it(tmp_path: Path) -> None:
+    path = tmp_path / "spec.sql"
+    path.write_text(
+        FILE
+        + "CREATE QUERY ours AS SELECT srcIP, window_start AS s, window_end AS e, COUNT(*) AS n "
+        "FROM tcp GROUP BY srcIP, SESSION(time, 5);\n"
+        "CREATE QUERY theirs AS SELECT srcIP, session_window.start AS s, session_window.end AS e, "
+        "COUNT(*) AS n FROM tcp GROUP BY srcIP, session_window(time, 5);\n"
+        "CREATE QUERY whole AS SELECT session_window FROM tcp GROUP BY srcIP, session_window(time, 5);\n"
+    )
+    sinks = dict.fromkeys(("ours", "theirs", "whole"), "memory")
+    run = read_spec(path).session(in_process=True).start(sinks=sinks, at_end="close")
+    run.await_termination()
+    rows = sorted(run.results("ours").rows())
+    assert len(rows) > 1
+    assert sorted(run.results("theirs").rows()) == rows
+    whole = run.results("whole")["session_window"].to_list()
+    assert sorted((one["start"], one["end"]) for one in whole) == sorted(row[1:3] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ('CAST(len AS VARCHAR) = "tcp"', "column 'tcp' is not found."),
+        ('CAST(len AS VARCHAR) = "tcp"', "A text stands in single quotes: 'tcp'."),
+        ("TIMESTAMP '2026-01-01' > '1.1.2026'", "is a timestamp."),
+    ],
+)
+def test_texts_and_times_in_the_manner_of_others(tmp_path: Path, where: str, message: str) -> None:
+    query = f"CREATE QUERY q AS SELECT time FROM tcp WHERE {where};"
+    assert message in fault(tmp_path, FILE + query)

@@ -76,7 +76,7 @@ def as_time(value: Expression, beside: Expression, at: exp.Expr, scope: Scope) -
         if kind == pl.Date
         else "timestamp such as '2026-01-31 12:00:00'"
     )
-    raise scope.error(f"{value} is no {wanted}, and {beside} is {kind}.", at)
+    raise scope.error(f"{value} is no {wanted}, and {beside} is a {type_words(kind)}.", at)
 
 
 def read_cast(inner: Expression, tree: exp.Cast, scope: Scope) -> Expression:
