@@ -6,6 +6,7 @@ Spark's `StreamingQuery`. What has no equal here is refused before anything runs
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 FORMATS = ("parquet", "csv", "json", "console", "memory")
 OPTIONS = ("checkpointLocation", "path")
 """Options of Spark's writer that mean the same here."""
+CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
+UNNAMED = "query"
+NO_CHECKPOINT = (
+    "No checkpointLocation is given: what this run has read and its open windows are forgotten when it ends. "
+    "The next start reads everything once more, and is refused where results of this one lie in its folder. "
+    "To go on from here, add .option('checkpointLocation', 'folder')."
+)
 SPARK_NAMES = {
     "toTable": "start(folder), and make a table of that", "foreach": "foreachBatch(…)",
     "partitionBy": "nothing: results are in a folder for each epoch",
@@ -73,7 +81,7 @@ class StreamWriter:
     mode: str = "append"
     given: Mapping[str, str] = field(default_factory=dict)
     when: str | float = "continuous"
-    name: str = "query"
+    name: str = UNNAMED
     each: Callable[[DataFrame, int], Any] | None = None
 
     def format(self, source: str) -> StreamWriter:
@@ -128,10 +136,22 @@ class StreamWriter:
         writer = writer if outputMode is None else writer.outputMode(outputMode)
         session, name = self.of._session(writer.name, writer.mode)
         run = session.start(
-            sinks={name: writer._target(session)}, checkpoint=writer.given.get("checkpointLocation"),
+            sinks={name: writer._target(session)}, checkpoint=writer._checkpoint(),
             trigger=writer.when, name=name,
         )  # fmt: skip
         return StreamingRun(run, name)
+
+    def _checkpoint(self) -> str | None:
+        """The folder that was given, or as in Spark one of the query's name below that of all queries."""
+        given = self.given.get("checkpointLocation")
+        if given is not None:
+            return given
+        of_all = self.of.frame.sparkSession.conf.get(CHECKPOINTS, None)
+        if of_all and self.name != UNNAMED:
+            return f"{of_all}/{self.name}"
+        if self.each is not None or self.sink not in ("console", "memory"):
+            warnings.warn(NO_CHECKPOINT, stacklevel=3)
+        return None
 
     def _target(self, session: Session) -> Any:
         if self.each is not None:

@@ -94,6 +94,12 @@ def suggest(word: object, known: Iterable[object]) -> str:
     return f" Existing: {', '.join(names[:FEW])} and {len(names) - FEW} more."
 
 
+def nearest(word: object, known: Iterable[object]) -> str:
+    """` Did you mean 'close'?`, if a word is much like one of these, which the message has named."""
+    told = suggest(word, known).partition("?")
+    return told[0] + told[1] if told[1] else ""
+
+
 def shorten(text: str, most: int = LONGEST_SHOWN) -> str:
     """A text for a message: of a long one, the beginning and how much there is more."""
     return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} characters more)"

@@ -34,6 +34,7 @@ from anabranch.sources.lookup_table import LookupTable, lookup_table
 from anabranch.sources.make import (
     Registered,
     check_choice,
+    check_dead_letters,
     find_ordered,
     make_files,
     make_generator,
@@ -126,8 +127,7 @@ class Registry:
         some columns), `rename`, and `missing="null"` for columns that not every file has.
         """
         self._check_name(name)
-        check_choice("on_bad", on_bad, ("stop", "dead-letter"))
-        check_choice("on_late", on_late, ("count", "dead-letter"))
+        check_dead_letters(on_bad, on_late)
         late = self.settings.late if late is None else late
         check_choice("late", late, LATE_RULES)
         given = [

@@ -23,7 +23,7 @@ from weakref import WeakSet
 
 from anabranch.engine.evolution import KEEP_SAME, REFUSE
 from anabranch.engine.faults import Burdens, Faults, StepHook, require_burdens
-from anabranch.engine.options import RunOptions, interval_of
+from anabranch.engine.options import ENDS, RunOptions, interval_of
 from anabranch.engine.run import Run
 from anabranch.engine.shipping import write_libraries
 from anabranch.engine.transport import Transport, Twin
@@ -196,7 +196,7 @@ class Session(Registry):
         what = f"The checkpoint '{checkpoint}'"
         ready = prepare(self._planning(), _stored(checkpoint), places, changed, backfill, what)
         plan, streams = ready.plan, ready.planning.streams
-        check_choice("at_end", at_end, ("keep", "close"))
+        check_choice("at_end", at_end, ENDS)
         interval = interval_of(trigger)
         if dead_letter is not None:
             require_folder("dead_letter", dead_letter)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from anabranch.errors import SettingsError, suggest
+from anabranch.errors import SettingsError, nearest, suggest
 
 STRATEGIES = ("subquery", "query", "operator")
 SHARED, SPLIT, NONE = BUFFERS = ("shared", "split", "none")
@@ -172,10 +172,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 )
                 raise SettingsError(f"Setting '{name}' is {value!r}; expected {expected}.")
         for name, options in CHOICES.items():
-            if getattr(self, name) not in options:
+            value = getattr(self, name)
+            if value not in options:
                 raise SettingsError(
-                    f"Setting '{name}' is '{getattr(self, name)}'; expected one of "
-                    f"{', '.join(options)}."
+                    f"Setting '{name}' is '{value}'; expected one of {', '.join(options)}."
+                    f"{nearest(value, options)}"
                 )
         if isinstance(self.site_memory_bytes, str) and self.site_memory_bytes != AUTO:
             raise SettingsError(

@@ -158,12 +158,13 @@ def test_one_line_changes(inputs: Inputs, tmp_path: Path) -> None:
 
 def test_batches_of_a_program_are_dataframes(inputs: Inputs) -> None:
     batches: list[tuple[int, list[Any]]] = []
-    query = (
+    writer = (
         accelerate(APPEND["having"](inputs))
         .writeStream.foreachBatch(lambda frame, epoch: batches.append((epoch, frame.collect())))
         .trigger(availableNow=True)
-        .start()
     )
+    with pytest.warns(UserWarning, match="No checkpointLocation is given"):
+        query = writer.start()
     assert query.awaitTermination(120)
     rows = [plain(row) for _, batch in batches for row in batch]
     assert Counter(rows) == Counter(by_spark(APPEND["having"](inputs), "append"))

@@ -522,3 +522,25 @@ def test_a_file_mended_before_its_poll_is_read_as_it_is_then(tmp_path: Path) -> 
 
     stage.finish(on_step=step)
     assert stage.results() == expected(stage, 0, 1)
+
+
+def test_a_second_name_is_another_file(tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text('{"t": 1}\n{"t": 2}\n')
+
+    def rows_read() -> int:
+        session = Session.in_process()
+        session.stream("s", path=folder, ordered="t", lateness=9)
+        session.query("q", "SELECT t FROM s")
+        run = session.start(sinks={"q": "memory"}, checkpoint=tmp_path / "checkpoint")
+        run.await_termination()
+        return source_metrics(run)["rowsTotal"] if run.last_progress else 0
+
+    assert rows_read() == 2
+    os.link(folder / "a.jsonl", folder / "hard.jsonl")
+    assert rows_read() == 4
+    (folder / "soft.jsonl").symlink_to(folder / "a.jsonl")
+    assert rows_read() == 0, "there is nothing new"
+    (folder / "hard.jsonl").rename(folder / "renamed.jsonl")
+    assert rows_read() == 6

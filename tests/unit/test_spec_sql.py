@@ -20,7 +20,7 @@ from anabranch.sinks.files import FileSink
 from anabranch.sources.generate import Generator
 from anabranch.sources.make import read_schema
 from anabranch.spec import Spec, read_spec
-from anabranch.spec.sql_stream import SQL_TYPES
+from anabranch.spec.sql_type import SQL_TYPES
 
 ROOT = Path(__file__).parents[2]
 STREAM = "CREATE STREAM tcp ORDERED BY time WITH (generator = 'packets', rows = 1000);\n"
@@ -308,6 +308,8 @@ def test_files_in_the_documents_can_be_planned(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data/tcp").mkdir(parents=True)
     Generator("packets").rows(0, 10).write_parquet(tmp_path / "data/tcp/a.parquet")
+    (tmp_path / "trips").mkdir()
+    (tmp_path / "trips/a.csv").write_text("pickup,zone,fare\n2026-03-01T22:00:00,7,2.5\n")
     text = (ROOT / document).read_text()
     blocks = [
         block

@@ -22,7 +22,9 @@ from typer.testing import CliRunner
 
 from anabranch import Session, col, count
 from anabranch.cli import app
+from anabranch.errors import StateError
 from anabranch.events.event import AnyEvent, RunEnded
+from anabranch.observe.seeing import tell_of_no_history
 from anabranch.observe.story import Story
 from anabranch.observe.top.app import MOST_ROWS, Top
 from anabranch.observe.top.plain import as_text, described
@@ -224,13 +226,42 @@ def test_without_a_terminal_it_prints_once(checkpoint: str) -> None:
     assert asked["streams"][0]["rows"] == 4_000
 
 
+@pytest.mark.parametrize("kind", ["none", "empty", "other", "file"])
+@pytest.mark.parametrize("option", ["--once", "--json"])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, kind: str, option: str) -> None:
+    place = tmp_path / "place"
+    if kind == "file":
+        place.write_text("x")
+    elif kind != "none":
+        place.mkdir()
+    if kind == "other":
+        (place / "a.parquet").write_text("x")
+    before = sorted(tmp_path.rglob("*"))
+    told = CliRunner().invoke(app, ["top", str(place), option], env={"COLUMNS": "1000"})
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert f"There is no checkpoint in '{place}'. Expected the folder or the URI" in told.stderr
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_who_may_wait_for_a_run_to_begin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tell_of_no_history(str(tmp_path / "none"), waits=True)
+    assert "this waits for a run to begin one" in capsys.readouterr().err
+    (tmp_path / "a.parquet").write_text("x")
+    with pytest.raises(StateError, match="There is no checkpoint in"):
+        tell_of_no_history(str(tmp_path), waits=True)
+
+
 def test_a_checkpoint_without_history(tmp_path: Path) -> None:
-    told = CliRunner().invoke(app, ["top", str(tmp_path / "none"), "--once"])
+    session = Session.in_process(settings={"event_history_bytes": 0})
+    session.stream("tcp", generator="packets", rows=100, ordered="time")
+    session.query("q", "SELECT time FROM tcp")
+    session.start(sinks={"q": "memory"}, checkpoint=tmp_path).await_termination()
+    told = CliRunner().invoke(app, ["top", str(tmp_path), "--once"], env={"COLUMNS": "1000"})
     assert told.exit_code == 0
-    assert "has no history yet" in told.stderr
-    assert told.stdout.startswith("waiting, 0 sites")
+    assert "has no history: its runs keep none (event_history_bytes=0)." in told.stderr
     assert as_text(Story()).startswith("waiting")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_in_a_real_terminal(checkpoint: str) -> None:

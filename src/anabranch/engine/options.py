@@ -9,7 +9,7 @@ from pathlib import Path
 
 from anabranch.engine.evolution import Evolution
 from anabranch.engine.faults import Faults
-from anabranch.errors import LanguageError, SettingsError
+from anabranch.errors import LanguageError, SettingsError, nearest
 from anabranch.language.window import duration
 from anabranch.settings import FINITE, Settings
 from anabranch.sources.ahead import Ahead
@@ -17,6 +17,7 @@ from anabranch.sources.lookup_table import LookupTable
 from anabranch.state.manifest import QueryRecord
 
 TRIGGERS = ("available-now", "continuous")
+ENDS = KEEP, CLOSE = ("keep", "close")
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,6 @@ def interval_of(trigger: str | float) -> float:
     if not 0 <= seconds <= FINITE:
         raise SettingsError(
             f"trigger is {trigger!r}; expected {', '.join(TRIGGERS)}, a number of seconds from 0 on, or a "
-            'length of time such as "10 seconds".'
+            f'length of time such as "10 seconds".{nearest(trigger, TRIGGERS)}'
         )
     return float(seconds)

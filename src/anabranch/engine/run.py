@@ -74,6 +74,7 @@ class Run(Controls):
         self._loop = Loop(
             plan, sources, transport, options, self._checkpoint, self._governor, self._chronicle
         )
+        self._reads = {name: source.describe() for name, source in sources.items()}
         self._ended = threading.Event()
         self._exception: AnabranchError | None = None
         self._thread = threading.Thread(
@@ -115,6 +116,11 @@ class Run(Controls):
             "isDataAvailable": self._loop.busy,
             "isTriggerActive": self._loop.busy,
         }
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """Its streams, and where each comes from."""
+        return dict(self._reads)
 
     @property
     def last_progress(self) -> dict[str, Any] | None:

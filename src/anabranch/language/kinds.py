@@ -140,6 +140,16 @@ def type_words(kind: pl.DataType) -> str:
     return next((name for name, named in TYPES.items() if named == kind), str(kind).lower())
 
 
+def map_advice(kind: pl.DataType) -> str:
+    """What to do with a column that is a map, as Parquet and Arrow have them; empty for all else."""
+    if type(kind).__name__ != "Map":  # not every Polars has the class
+        return ""
+    return (
+        "A map is kept as a list of its entries: write map_entries(column) where the files are made, in "
+        "Spark or DuckDB, and the column is MAP<key, value> here."
+    )
+
+
 def suggest_type(name: str) -> str:
     """What to say of a type that does not exist."""
     if name.startswith(("decimal", "numeric")):

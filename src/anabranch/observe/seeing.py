@@ -157,17 +157,41 @@ def page(
 ) -> None:
     """Show a run of another process, or one that has ended, on a page, until Ctrl-C."""
     _warn_of(host, names)
+    tell_of_no_history(checkpoint, waits=True)
     opened = opening().page_of_checkpoint(checkpoint, port, host, names or ())
-    if opened.story.started is None:
-        complain(
-            f"The checkpoint '{checkpoint}' has no history yet: the page waits for it.", "yellow"
-        )
     print(opened.url, flush=True)
     try:
         while True:
             time.sleep(3600)
     except KeyboardInterrupt:
         opened.close()
+
+
+def tell_of_no_history(checkpoint: str, waits: bool) -> None:
+    """Refuses a place that is no checkpoint, unless one may still begin there and it `waits` for it."""
+    from anabranch.events import journal
+    from anabranch.state import line
+    from anabranch.state.place import place
+
+    held = place(checkpoint)
+    if held.names(journal.FOLDER, journal.SUFFIX):
+        return
+    folder = None if "://" in checkpoint else Path(checkpoint)
+    may_begin = folder is None or not folder.exists() or _empty(folder)
+    if held.names(line.FOLDER, line.SUFFIX):
+        told = f"The checkpoint '{checkpoint}' has no history: its runs keep none (event_history_bytes=0)."
+    elif waits and may_begin:
+        told = f"There is no checkpoint in '{held}' yet: this waits for a run to begin one."
+    else:
+        raise StateError(
+            f"There is no checkpoint in '{held}'. Expected the folder or the URI that a run was given as "
+            "its checkpoint (SET checkpoint = 'folder', checkpoint=, checkpointLocation)."
+        )
+    complain(told, "yellow")
+
+
+def _empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def top(
@@ -180,12 +204,12 @@ def top(
     from anabranch.observe.story import story_of
     from anabranch.observe.top.plain import as_text, described
 
+    screen = not (once or as_json) and _on_terminal()
+    tell_of_no_history(checkpoint, waits=screen)
     story, history = story_of(checkpoint)
-    if story.started is None:
-        complain(f"The checkpoint '{checkpoint}' has no history yet.", "yellow")
     if as_json:
         print(json.dumps(described(story), indent=2))
-    elif once or not _on_terminal():
+    elif not screen:
         print(as_text(story))
     else:
         _module("top", "The command", "anabranch.observe.top.app").Top(story, history.look).run()

@@ -17,6 +17,7 @@ from anabranch.engine.run import Run
 from anabranch.errors import AnabranchError
 from anabranch.events.event import EpochHappened, RunEvent
 from anabranch.observe.losses import bad_input
+from anabranch.observe.silence import Silence
 from anabranch.observe.totals import Totals
 
 POLL_SECONDS = 0.2
@@ -109,6 +110,7 @@ def watch(run: Run, view: RunView, interrupted: threading.Event) -> Totals:
 
     run.listen(hear, recent=True)
     stopper: threading.Thread | None = None
+    silence = Silence(run.reads)
     with view:
         active = True
         while active:
@@ -119,10 +121,12 @@ def watch(run: Run, view: RunView, interrupted: threading.Event) -> Totals:
                 progress = heard.get().progress
                 totals.add(progress)
                 view.epoch(progress, totals)
+                silence.broken()
             if interrupted.is_set() and stopper is None:
                 stopper = threading.Thread(target=run.stop, daemon=True)
                 stopper.start()
-            view.tick(totals, STOPPING if stopper and active else "")
+            waiting = silence.told(run.status) if active else ""
+            view.tick(totals, STOPPING if stopper and active else waiting)
     if stopper:
         stopper.join()
     run.await_termination()

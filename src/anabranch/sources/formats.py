@@ -19,6 +19,7 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 
 from anabranch.errors import SourceError
+from anabranch.language.kinds import map_advice
 from anabranch.sources.base import Bad, Reading
 from anabranch.sources.form import USUAL, FileForm
 from anabranch.sources.json_array import in_lines
@@ -236,7 +237,8 @@ def present_columns(
         if not _fits_into(types[name], wanted):
             raise SourceError(
                 f"{where}: column '{name}' has the wrong type: expected {wanted}, the file has "
-                f"{types[name]}. Convert the file, or register the stream with that type."
+                f"{types[name]}. "
+                f"{map_advice(types[name]) or 'Convert the file, or register the stream with that type.'}"
             )
     return present
 

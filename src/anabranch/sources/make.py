@@ -8,9 +8,15 @@ from typing import Any
 
 import polars as pl
 
-from anabranch.errors import LanguageError, SettingsError, SourceError, suggest
+from anabranch.errors import LanguageError, SettingsError, SourceError, nearest, suggest
 from anabranch.language.expression import type_named
-from anabranch.language.kinds import EXPECTED, is_supported, suggest_type, type_words
+from anabranch.language.kinds import (
+    EXPECTED,
+    is_supported,
+    map_advice,
+    suggest_type,
+    type_words,
+)
 from anabranch.language.node import Stream
 from anabranch.language.order import Ordered
 from anabranch.partitioning.partitioning_set import PartitioningSet
@@ -51,9 +57,21 @@ class Registered:
         return "dead-letter" in (self.on_bad, self.on_late)
 
 
+ON_BAD = ("stop", "dead-letter")
+ON_LATE = ("count", "dead-letter")
+
+
 def check_choice(what: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise SettingsError(f"{what} is '{value}'; expected one of {', '.join(choices)}.")
+        raise SettingsError(
+            f"{what} is '{value}'; expected one of {', '.join(choices)}.{nearest(value, choices)}"
+        )
+
+
+def check_dead_letters(on_bad: str, on_late: str) -> None:
+    """What becomes of bad and of late input must be one of a few things."""
+    check_choice("on_bad", on_bad, ON_BAD)
+    check_choice("on_late", on_late, ON_LATE)
 
 
 def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl.Schema | None:
@@ -71,6 +89,9 @@ def read_schema(stream: str, schema: Mapping[str, str] | pl.Schema | None) -> pl
     return pl.Schema(types)
 
 
+CONVERT = "Leave the column out, for files with a schema= of the others, or convert it before."
+
+
 def require_columns(stream: str, schema: Mapping[str, pl.DataType]) -> None:
     """Refuses columns of names and types that not everything here can work with."""
     for column, kind in schema.items():
@@ -83,8 +104,7 @@ def require_columns(stream: str, schema: Mapping[str, pl.DataType]) -> None:
         if not is_supported(kind):
             raise SourceError(
                 f"Stream '{stream}', column '{column}': its type is {kind}, which queries cannot work with; "
-                f"{EXPECTED}. Leave the column out, for files with a schema= of the others, or convert it "
-                "before."
+                f"{EXPECTED}. {map_advice(kind) or CONVERT}"
             )
 
 

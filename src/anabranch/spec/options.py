@@ -8,13 +8,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from anabranch.engine.evolution import KEEP_SAME, REFUSE
+from anabranch.engine.options import ENDS, interval_of
 from anabranch.errors import suggest
-from anabranch.settings import Settings, read_settings
+from anabranch.settings import LATE_RULES, Settings, read_settings
 from anabranch.sinks.base import Sink
 from anabranch.sinks.kafka.sink import KafkaSink, kafka_sink
 from anabranch.sinks.make import folder_sink
 from anabranch.sinks.staging import SUFFIX
 from anabranch.sinks.tables.make import TABLES, table_sink
+from anabranch.sources.cleaning import CHOICES as CLEANING
+from anabranch.sources.files import ORDERS
+from anabranch.sources.growing import RULES
+from anabranch.sources.kafka.source import GAPS
+from anabranch.sources.make import ON_BAD, ON_LATE, check_choice
+from anabranch.sources.tables.source import CHOICES as ON_CHANGE
 from anabranch.spec.place import FilePlace, PartPlace
 
 Kinds = Mapping[str, tuple[type, ...]]
@@ -80,6 +88,12 @@ RUN: Kinds = {
     "master": (str,),
 }  # fmt: skip
 SETTINGS = Settings.__struct_fields__
+CHOICES: Mapping[str, tuple[str, ...]] = {
+    "at_end": ENDS, "changed": (REFUSE, KEEP_SAME), "on_bad": ON_BAD, "on_late": ON_LATE,
+    "late": LATE_RULES, "file_order": ORDERS, "growing": RULES, "clean_source": CLEANING,
+    "on_change": ON_CHANGE, "on_gap": GAPS,
+}  # fmt: skip
+"""The options of which there are few values."""
 
 
 def origin_of(given: Collection[str]) -> str:
@@ -97,9 +111,33 @@ def values(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
     return {key: part.value(*kinds[key]) for key, part in parts.items()}
 
 
+def checked(parts: Mapping[str, PartPlace], kinds: Kinds) -> dict[str, Any]:
+    """The plain values, of which those that must be one of a few are."""
+    found = values(parts, kinds)
+    for key, part in parts.items():
+        if key in CHOICES:
+            with part.placed():
+                check_choice(key, found[key], CHOICES[key])
+    return found
+
+
+def run_of(parts: Mapping[str, PartPlace]) -> dict[str, Any]:
+    """How to run, with faults told at their places, before anything starts."""
+    found = checked(parts, RUN)
+    for key, part in parts.items():
+        if key == "trigger":
+            with part.placed():
+                interval_of(found[key])
+        if key in ("sites", "cores") and found[key] < 1:
+            raise part.expected("a whole number, at least one")
+        if key in ("name", "checkpoint", "dead_letter", "master") and not found[key]:
+            raise part.expected("a text that is not empty")
+    return found
+
+
 def stream_options(place: FilePlace, parts: Mapping[str, PartPlace]) -> dict[str, Any]:
     """What `Session.stream` is given."""
-    options = values(parts, stream_kinds(parts))
+    options = checked(parts, stream_kinds(parts))
     if "ordered" not in options:
         raise place.error("'ordered' is missing: the column that grows with time.")
     if origin_of(options) not in options:

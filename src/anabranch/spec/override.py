@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from anabranch.errors import SettingsError, suggest
+from anabranch.errors import SettingsError
 from anabranch.settings import read_settings
-from anabranch.spec.options import RUN, SETTINGS, settings_of, values
+from anabranch.spec.misplaced import elsewhere
+from anabranch.spec.options import RUN, SETTINGS, run_of, settings_of
 from anabranch.spec.place import PartPlace
 from anabranch.spec.spec import Spec
 
@@ -34,6 +35,21 @@ class Given(PartPlace):
             return self.written
 
 
+@dataclass(frozen=True)
+class Option(PartPlace):
+    """An option of the command that has a name of its own, as --trigger."""
+
+    name: str
+    given: str | bool
+    file = "the command line"
+
+    def __str__(self) -> str:
+        return f"--{self.name}"
+
+    def plain(self) -> Any:
+        return self.given
+
+
 def override(
     spec: Spec, assignments: Sequence[str], given: Mapping[str, str | bool | None]
 ) -> Spec:
@@ -48,12 +64,13 @@ def override(
         known = (*RUN, *SETTINGS)
         if name not in known:
             raise SettingsError(
-                f"--set {assignment}: there is no option '{name}'.{suggest(name, known)}"
+                f"--set {assignment}: there is no option '{name}'.{elsewhere(name, known)}"
             )
         parts[name] = Given(name, value)
-    run = values({name: part for name, part in parts.items() if name in RUN}, RUN)
+    run = run_of({name: part for name, part in parts.items() if name in RUN})
     tuned = {name: part for name, part in parts.items() if name not in RUN}
     settings_of(tuned)  # each alone, so that a fault is told with its option
+    run_of({name: Option(name, value) for name, value in given.items() if value is not None})
     plain = {name: part.plain() for name, part in tuned.items()}
     return replace(
         spec,

@@ -16,46 +16,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from anabranch.errors import SettingsError, suggest
+from anabranch.errors import SettingsError
 from anabranch.language.groups import EMITS
 from anabranch.sinks.base import Sink
+from anabranch.spec.misplaced import elsewhere
 from anabranch.spec.options import (
     KAFKA_SINK,
     RUN,
     SETTINGS,
     SINK,
     check_query,
+    run_of,
     settings_of,
     sink_of,
     topic_sink,
-    values,
 )
 from anabranch.spec.place import read_text
 from anabranch.spec.spec import Definition, Spec
+from anabranch.spec.sql_elsewhere import CREATE_INSTEAD, FORMS, INSTEAD, STATEMENTS
 from anabranch.spec.sql_function import SqlFunction, read_function
 from anabranch.spec.sql_query import SqlQuery
+from anabranch.spec.sql_statements import statements
 from anabranch.spec.sql_stream import read_stream, read_table
-from anabranch.spec.sql_tokens import Spot, Statement, Value, near, statements
-
-FORMS = {
-    "STREAM": "CREATE STREAM name ORDERED BY column WITH (path = 'folder')",
-    "QUERY": "CREATE QUERY name AS SELECT * FROM stream",
-    "VIEW": "CREATE VIEW name AS SELECT * FROM stream",
-    "SINK": "CREATE SINK query TO 'folder'",
-    "TABLE": "CREATE TABLE name WITH (path = 'folder')",
-    "FUNCTION": "CREATE FUNCTION name(BIGINT) RETURNS BIGINT LANGUAGE PYTHON AS 'module:function'",
-}
-STATEMENTS = (
-    "There are CREATE STREAM, CREATE TABLE, CREATE QUERY, CREATE VIEW (a query without a sink), CREATE "
-    "FUNCTION, CREATE SINK and SET."
-)
-
-
-ELSEWHERE = {
-    "INSERT": f" Results go to the sink of a query: {FORMS['QUERY']}; {FORMS['SINK']}.",
-    "SOURCE": f" A source is a stream: {FORMS['STREAM']}.",
-}
-"""What to write for statements of other systems."""
+from anabranch.spec.sql_tokens import Spot, Statement, Value, near
 
 
 @dataclass
@@ -82,11 +65,13 @@ class _File:
         name = words.shown().strip("'").upper()
         if words.take("SET"):
             return self._set(words)
-        if words.next_is("SELECT") or words.next_is("WITH"):
+        if any(words.next_is(begin) for begin in ("SELECT", "WITH", "(", "FROM", "VALUES")):
+            name = "SELECT" if name == "(" else name
             raise words.spot().error(f"a {name} needs a name here: {FORMS['QUERY']}.")
         if not words.take("CREATE"):
-            hint = ELSEWHERE.get(name) or near(words.peek(), ("CREATE", "SET"))
-            raise words.spot().error(f"there is no statement {name} here.{hint} {STATEMENTS}")
+            instead, hint = INSTEAD.get(name), near(words.peek(), ("CREATE", "SET", "SELECT"))
+            told = f" {instead}" if instead else f"{hint} {STATEMENTS}"
+            raise words.spot().error(f"there is no statement {name} here.{told}")
         if words.take("MATERIALIZED", "VIEW"):
             return self._query(words)  # as RisingWave and Materialize call it
         for kind, create in creators.items():
@@ -95,10 +80,15 @@ class _File:
         if words.peek() is None:
             raise words.expected(f"{', '.join(FORMS)} after CREATE")
         name, hint = words.shown().strip("'").upper(), near(words.peek(), FORMS)
-        hint = ELSEWHERE.get(name, hint)
-        raise words.spot().error(f"there is no CREATE {name} here.{hint} {STATEMENTS}")
+        instead = CREATE_INSTEAD.get(name)
+        told = f" {instead}" if instead else f"{hint} {STATEMENTS}"
+        raise words.spot().error(f"there is no CREATE {name} here.{told}")
 
     def _name(self, words: Statement, what: str) -> str:
+        if words.next_is("IF", "NOT", "EXISTS"):
+            raise words.spot().error(
+                "a file is read anew at each start, and every name stands once: leave IF NOT EXISTS out."
+            )
         spot, name = words.spot(), words.name(f"the name of the {what}: {FORMS[what.upper()]}")
         if name in self.places:
             line = str(self.places[name]).removeprefix(f"{spot.file}, ").split(",")[0]
@@ -123,6 +113,10 @@ class _File:
             if emit not in EMITS:
                 known = ", ".join(f"EMIT {one.upper()}" for one in EMITS)
                 raise spot.error(f"expected one of {known}; got EMIT {emit.upper()}.")
+        if words.next_is("("):
+            raise words.spot().error(
+                f"a {what} has no list of columns: name them in its SELECT, as SELECT a AS x, b AS y."
+            )
         words.need("AS", f"AS and a SELECT: {FORMS[what.upper()]}")
         if not any(words.next_is(begin) for begin in ("SELECT", "WITH", "(")):
             raise words.expected("a SELECT after AS")
@@ -138,6 +132,11 @@ class _File:
         if name in self.targets:
             raise spot.error(f"the query '{name}' already has a sink.")
         self.targets[name] = spot
+        if words.next_is("FROM") or words.next_is("AS"):
+            raise words.spot().error(
+                f"a sink is called like its query, and says where its results go: {FORMS['QUERY']}; "
+                f"{FORMS['SINK']}."
+            )
         words.need("TO", f"TO and a folder: {FORMS['SINK']}, or TO CONSOLE")
         if words.take("CONSOLE"):
             self.sinks[name] = "console"
@@ -170,9 +169,9 @@ class _File:
 
     def _set(self, words: Statement) -> None:
         known = (*RUN, *SETTINGS)
-        spot, key = words.spot(), words.name("an option: SET at_end = 'close'").lower()
+        spot, key = words.spot(), words.option_name("SET at_end = 'close'")
         if key not in known:
-            raise spot.error(f"there is no option '{key}'.{suggest(key, known)}")
+            raise spot.error(f"there is no option '{key}'.{elsewhere(key, known)}")
         if key in self.options:
             raise spot.error(f"the option '{key}' is set twice.")
         words.need("=", f"'=' after '{key}'")
@@ -202,7 +201,7 @@ class _File:
             queries=self.queries,
             sinks=self.sinks,
             settings=settings_of(rest),
-            run=values(run, RUN),
+            run=run_of(run),
             places=self.places,
             functions=tuple(self.functions),
             tables=self.tables,

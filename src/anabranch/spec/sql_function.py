@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from anabranch.errors import LanguageError
 from anabranch.session import Session
-from anabranch.spec.sql_stream import SQL_TYPES
 from anabranch.spec.sql_tokens import Spot, Statement
+from anabranch.spec.sql_type import SQL_TYPES
 
 
 @dataclass(frozen=True)

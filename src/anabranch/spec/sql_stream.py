@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from anabranch.errors import suggest
-from anabranch.language.expression import TYPES, type_named
-from anabranch.language.kinds import suggest_type
+from anabranch.spec.misplaced import CLAUSES
 from anabranch.spec.options import ORIGINS, TABLE, origin_of, stream_kinds, stream_options, values
 from anabranch.spec.sql_tokens import Spot, Statement, Value
+from anabranch.spec.sql_type import read_type, refuse_column
 
-SQL_TYPES = {
-    **{name.upper(): name for name in TYPES}, "TINYINT": "int8", "SMALLINT": "int16",
-    "FLOAT": "float32", "REAL": "float32", "TEXT": "string", "VARCHAR": "string",
-    "VARBINARY": "binary", "BOOL": "boolean",
-}  # fmt: skip
-"""The types of columns: ours, and what else SQL calls them."""
-
-_LENGTH = re.compile(r"(?i)(?<=^TIMESTAMP)\s*\(\s*[0-6]\s*\)$|(?<=CHAR)\s*\(\s*\d+\s*\)$")
-"""What may stand behind TIMESTAMP and VARCHAR and says nothing here."""
-
-_DECIMAL = re.compile(r"(?i)^(DECIMAL|NUMERIC)\b")
-
-CLAUSES = {
-    "ordered": "ORDERED BY column",
-    "lateness": "ORDERED BY column LATENESS 5",
-    "partitioned_by": "PARTITIONED BY (column, ...)",
-    "schema": "the columns after the stream's name: (time BIGINT, ...)",
-}
-"""Options of a stream that are clauses of the statement."""
 CALLED = {"generator": "generated stream", "kafka": "Kafka stream", "path": "stream of files"}
 
 
@@ -76,6 +56,10 @@ def read_stream(words: Statement, place: Spot) -> dict[str, Any]:
 def read_table(words: Statement, place: Spot) -> dict[str, Any]:
     """What follows CREATE TABLE and its name, as options of `Session.table`."""
     found: dict[str, Any] = {"schema": _columns(words)} if words.next_is("(") else {}
+    if words.next_is("AS"):
+        raise words.spot().error(
+            "a table is read from files; what is computed is a query: CREATE VIEW name AS SELECT …."
+        )
     words.need("WITH", "WITH (path = 'folder') or WITH (delta = 'folder')")
     kinds = {key: kind for key, kind in TABLE.items() if key != "schema"}
     given = words.options(list(kinds), {"schema": CLAUSES["schema"].replace("stream", "table")})
@@ -114,9 +98,12 @@ def _options(words: Statement) -> dict[str, Value]:
 
 def _columns(words: Statement) -> dict[str, str]:
     """`(time BIGINT, srcIP BIGINT, ...)`."""
+    opening = words.spot()
     words.need("(", "'(' and columns")
     found: dict[str, str] = {}
     while True:
+        if any(words.next_is(word) for word in ("PRIMARY KEY", "CONSTRAINT")):
+            refuse_column(words)
         spot, column = words.spot(), words.name("a column: its name and its type")
         if column in found:
             raise spot.error(f"the column '{column}' appears twice.")
@@ -128,19 +115,8 @@ def _columns(words: Statement) -> dict[str, str]:
             )
         if words.next_is(",") or words.next_is(")") or words.peek() is None:
             raise words.expected(f"the type of '{column}', e.g. BIGINT")
-        found[column] = _type(spot, words.until(",", ")"))
-        if words.take(")"):
+        refuse_column(words)
+        found[column] = read_type(words)
+        refuse_column(words)
+        if words.closes(opening, ")", f"after the type of '{column}'"):
             return found
-        words.need(",", f"',' or ')' after the type of '{column}'")
-
-
-def _type(spot: Spot, written: str) -> str:
-    """A type by the name that `session.stream` has for it."""
-    name = _LENGTH.sub("", written).upper()
-    if name in SQL_TYPES:
-        return SQL_TYPES[name]
-    written = _DECIMAL.sub("decimal", written)
-    if type_named(written) is None:
-        hint = suggest_type(written) if "(" in written else suggest(name, SQL_TYPES)
-        raise spot.error(f"there is no type {written}.{hint}")
-    return written

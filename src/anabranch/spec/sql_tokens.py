@@ -1,4 +1,4 @@
-"""The words of a SQL file with their places, cut into statements.
+"""The words of a statement in a SQL file, with their places.
 
 sqlglot's tokenizer knows strings, quoted names and comments; what the words mean is in `sql_file.py`.
 """
@@ -9,13 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot.dialects.dialect import Dialect
-from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from anabranch.errors import SettingsError, suggest
-from anabranch.language.sql.dialect import StatementDialect
 from anabranch.language.window import UNITS
+from anabranch.spec.misplaced import elsewhere
 from anabranch.spec.place import FilePlace, PartPlace
 
 _CONSTANTS = {TokenType.TRUE: True, TokenType.FALSE: False, TokenType.NULL: None}
@@ -29,10 +27,15 @@ class Spot(FilePlace):
     text: str
     offset: int
 
-    def __str__(self) -> str:
+    @property
+    def within(self) -> str:
+        """Where in the file it is."""
         before = self.text[: self.offset]
         line, column = before.count("\n") + 1, self.offset - (before.rfind("\n") + 1) + 1
-        return f"{self.file}, line {line}, column {column}"
+        return f"line {line}, column {column}"
+
+    def __str__(self) -> str:
+        return f"{self.file}, {self.within}"
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,17 @@ class Statement:
         if not self.take(word):
             raise self.expected(what)
 
+    def closes(self, opening: Spot, closing: str, where: str) -> bool:
+        """Whether a bracket is closed here; else a comma must lead on."""
+        if self.take(closing):
+            return True
+        if not self.take(","):
+            raise self.spot().error(
+                f"expected ',' or '{closing}' {where}, got {self.shown()}. The bracket that is open begins "
+                f"in {opening.within}."
+            )
+        return False
+
     def name(self, what: str) -> str:
         """A name: a word of any kind (`time` and `rows` are names, too) or "quoted"."""
         token = self.peek()
@@ -112,6 +126,13 @@ class Statement:
             raise self.expected(what)
         self._at += 1
         return token.text
+
+    def option_name(self, example: str) -> str:
+        """The name of an option, in small letters."""
+        token = self.peek()
+        if token is not None and token.token_type == TokenType.STRING:
+            raise self.spot().error(f"names of options stand without quotes: {example}.")
+        return self.name(f"the name of an option: {example}").lower()
 
     def next_is_word(self) -> bool:
         """Whether a word comes next, and no text, number or sign."""
@@ -129,10 +150,13 @@ class Statement:
     def value(self, key: str) -> Value:
         """A constant (a text in quotes, a number, TRUE, FALSE, NULL), a list or a map of them."""
         spot = self.spot()
-        if self.take("ARRAY", "[") or self.take("["):
-            return Value(self.file, key, spot, [of for (of,) in self._parts(key, "]", 1)])
+        if self.next_is("ARRAY", "["):
+            self.take("ARRAY")
+        opening = self.spot()
+        if self.take("["):
+            return Value(self.file, key, spot, [of for (of,) in self._parts(key, opening, "]", 1)])
         if self.take("{"):
-            return Value(self.file, key, spot, dict(self._parts(key, "}", 2)))
+            return Value(self.file, key, spot, dict(self._parts(key, opening, "}", 2)))
         sign = -1 if self.take("-") else 1
         token = self.peek()
         kind = token.token_type if token else None
@@ -153,42 +177,43 @@ class Statement:
         self._at += 1
         return Value(self.file, key, spot, of)
 
-    def _parts(self, key: str, closing: str, width: int) -> list[tuple[Any, ...]]:
+    def _parts(self, key: str, opening: Spot, closing: str, width: int) -> list[tuple[Any, ...]]:
         """What stands in a list, or with a width of two in a map: `'a': 1, 'b': 2`."""
         found: list[tuple[Any, ...]] = []
-        while not self.take(closing):
-            if found:
-                self.need(",", f"',' or '{closing}' in the value of '{key}'")
+        closed = self.take(closing)
+        while not closed:
             part = self.value(key).of
             if width == 1:
                 found.append((part,))
-                continue
-            self.need(":", f"':' after a name in the value of '{key}'")
-            found.append((part, self.value(key).of))
+            else:
+                self.need(":", f"':' after a name in the value of '{key}'")
+                found.append((part, self.value(key).of))
+            closed = self.closes(opening, closing, f"in the value of '{key}'")
         return found
 
     def options(
         self, known: Collection[str], clauses: Mapping[str, str] | None = None
     ) -> dict[str, Value]:
         """`(key = value, ...)` with keys in small letters; `clauses` are written otherwise."""
+        opening = self.spot()
         self.need("(", "'(' and options, e.g. WITH (format = 'csv')")
         found: dict[str, Value] = {}
         while True:
-            spot, key = self.spot(), self.name("the name of an option").lower()
+            spot, key = self.spot(), self.option_name("path = 'folder'")
             if clauses and key in clauses:
                 raise spot.error(f"'{key}' is not an option in SQL: write {clauses[key]}.")
             if key not in known:
-                raise spot.error(f"there is no option '{key}' here.{suggest(key, known)}")
+                raise spot.error(f"there is no option '{key}' here.{elsewhere(key, known)}")
             if key in found:
                 raise spot.error(f"the option '{key}' appears twice.")
             self.need("=", f"'=' after '{key}'")
             found[key] = self.value(key)
-            if self.take(")"):
+            if self.closes(opening, ")", "after the option"):
                 return found
-            self.need(",", "',' or ')' after the option")
 
     def expressions(self) -> list[str]:
         """`(expression, ...)` as they are written."""
+        opening = self.spot()
         self.need("(", "'(' and a list of columns or expressions")
         found: list[str] = []
         begin, depth = self._at, 0
@@ -204,17 +229,7 @@ class Statement:
             self._at += 1
             if depth < 0:
                 return found
-        raise self.expected("')' after the list")
-
-    def until(self, *ends: str) -> str:
-        """All up to one of these signs that is within no brackets, as it is written."""
-        first, depth = self.peek(), 0
-        last = first
-        while (token := self.peek()) is not None and not (depth == 0 and _written(token) in ends):
-            depth += sum((letter in "(<") - (letter in ")>") for letter in _written(token))
-            last = token
-            self._at += 1
-        return self.text[first.start : last.end + 1] if first and last else ""
+        raise opening.error("the bracket that begins here is not closed.")
 
     def rest(self) -> tuple[Spot, str]:
         """All that is left, as it is written."""
@@ -229,36 +244,6 @@ class Statement:
     def end(self) -> None:
         if self.peek() is not None:
             raise self.expected("';' at the end of the statement")
-
-
-def statements(file: str, text: str) -> list[Statement]:
-    """The statements of a file, which `;` parts."""
-    found: list[list[Token]] = [[]]
-    for token in _tokens(file, text):
-        if token.token_type == TokenType.SEMICOLON:
-            found.append([])
-        else:
-            found[-1].append(token)
-    return [Statement(file, text, tokens) for tokens in found if tokens]
-
-
-def _tokens(file: str, text: str) -> list[Token]:
-    dialect = Dialect.get_or_raise(StatementDialect)
-    try:
-        return dialect.tokenize(text)
-    except SqlglotError as error:
-        # sqlglot names the place where the text ends; what is left open begins at the last quote
-        # before which everything is whole.
-        for offset in reversed(range(len(text))):
-            if text[offset] in "'\"" or text[offset : offset + 2] == "/*":
-                try:
-                    dialect.tokenize(text[:offset])
-                except SqlglotError:
-                    continue
-                opened = "comment" if text[offset] == "/" else "quote"
-                message = f"the {opened} that begins here is not closed, or one before it."
-                raise Spot(file, text, offset).error(message) from error
-        raise SettingsError(f"{file}, line 1: not SQL: {error}.") from error
 
 
 def _number(text: str, spot: Spot, base: int = 10) -> int | float:

@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from anabranch.errors import SettingsError, suggest
+from anabranch.errors import SettingsError
+from anabranch.spec.misplaced import elsewhere_in_yaml
 from anabranch.spec.place import PartPlace, kind_of, read_text
 
 
@@ -45,7 +46,9 @@ class Entry(PartPlace):
             key = _construct(key_node)
             place = Entry(self.file, (*self.keys, str(key)), key_node)
             if known is not None and key not in known:
-                raise place.error(f"there is no key '{key}' here.{suggest(str(key), known)}")
+                raise place.error(
+                    f"there is no key '{key}' here.{elsewhere_in_yaml(str(key), known)}"
+                )
             if not isinstance(key, str):
                 raise place.error(f"a name must be a text, not {kind_of(key)}: put it in quotes.")
             if key in found:

@@ -27,6 +27,7 @@ from anabranch.spec.options import (
     SINK,
     TABLE,
     check_query,
+    run_of,
     settings_of,
     sink_of,
     stream_kinds,
@@ -67,7 +68,7 @@ def read_yaml(path: Path) -> Spec:
         settings=settings_of(sections["settings"].fields(SETTINGS))
         if "settings" in sections
         else Settings(),
-        run=values(sections["run"].fields(RUN), RUN) if "run" in sections else {},
+        run=run_of(sections["run"].fields(RUN)) if "run" in sections else {},
         places={**streams, **tables},
         tables={name: _table(entry) for name, entry in tables.items()},
     )

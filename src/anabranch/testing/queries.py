@@ -239,7 +239,7 @@ class QueryMaker:
         source = self.stateless(source, ["time"])
         match chooser.choice(["final", "final", "final", "history", "update", "plain"]):
             case "plain":
-                if chooser.flag(0.3):
+                if chooser.flag():
                     return self._above({"seen": self.once(source)}, chooser.choice([0, 1]))
                 return {"plain": source}
             case "update":

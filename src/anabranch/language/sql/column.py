@@ -65,8 +65,13 @@ def read_column(tree: exp.Column, scope: Scope) -> Expression:
                 tree,
             )
         known = {*scope.own, *(c for columns in inputs.tables.values() for c in columns)}
+        quoted = (
+            f" A text stands in single quotes: '{name}'."
+            if tree.this.args.get("quoted") and not scope.spelling.double_quotes_text
+            else ""
+        )
         raise scope.error(
-            f"column '{name}' is not found.{suggest(name, known or scope.schema)}", tree
+            f"column '{name}' is not found.{suggest(name, known or scope.schema)}{quoted}", tree
         )
     return Column(name)
 

@@ -239,9 +239,24 @@ def parse(scope: Scope, dialect: type[Dialect] = TextDialect) -> exp.Expr:
         before = scope.text[:offset].split()
         words = [*before[-1:], *near.split()[:1]]
         hint = next((_HINTS[word.upper()] for word in words if word.upper() in _HINTS), "")
+        hint = hint or _open_bracket(scope.text[:offset], dialect)
         raise scope.error(f"cannot be understood near '{near}'.{hint}", offset) from error
     except SqlglotError as error:
         raise scope.error("cannot be understood: is a quote left open?") from error
+
+
+def _open_bracket(text: str, dialect: type[Dialect]) -> str:
+    """A sentence about the last bracket that is open where a text ends, if there is one."""
+    begins: list[int] = []
+    with contextlib.suppress(SqlglotError):
+        for token in dialect().tokenize(text):
+            if token.token_type == TokenType.L_PAREN:
+                begins.append(token.start)
+            elif token.token_type == TokenType.R_PAREN and begins:
+                begins.pop()
+    if not begins:
+        return ""
+    return f" A bracket is open there: {shorten(text[begins[-1] :].strip(), 60)}"
 
 
 def dialect_of(scope: Scope) -> type[Dialect]:

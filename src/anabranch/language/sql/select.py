@@ -240,7 +240,9 @@ class SelectReader:
             if chosen is not None and not aggregates_in(chosen):
                 inner, name = chosen, inner.name
         if isinstance(inner, exp.Anonymous) and str(inner.this).lower() in WINDOWS:
-            self.window, self.window_name = inner, name or "window"
+            # As Spark calls them: window.start, session_window.start
+            usual = "session_window" if str(inner.this).lower() == "session_window" else "window"
+            self.window, self.window_name = inner, name or usual
             return read_window(inner, self.query, self.scope)
         for found in aggregates_in(inner):
             raise self.scope.error(

@@ -23,10 +23,12 @@ def border_of(tree: exp.Column, scope: Scope) -> Expression | None:
     """`window.start`, or `window` itself, above GROUP BY with a window of that name; else None."""
     if not scope.window or START not in scope.own:
         return None
-    name = tree.name.lower()
-    if tree.table.lower() == scope.window.lower() and name in _BORDERS:
+    name, called = tree.name.lower(), {scope.window.lower()}
+    if called == {"session_window"}:
+        called.add("window")
+    if tree.table.lower() in called and name in _BORDERS:
         return Column(_BORDERS[name])
-    if not tree.table and name == scope.window.lower() and tree.name not in scope.own:
+    if not tree.table and name in called and tree.name not in scope.own:
         return Call("struct", (Literal("start"), Column(START), Literal("end"), Column(END)))
     return None
 
