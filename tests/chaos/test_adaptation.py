@@ -25,7 +25,7 @@ from anabranch.testing.trial import Outcome, check
 pytestmark = pytest.mark.chaos
 
 SEEDS = range(20)
-RARE = (20, 22, 32)
+RARE = (20, 22, 24, 32)
 """Seeds with the kinds of fault and disturbance that the others do not have."""
 
 

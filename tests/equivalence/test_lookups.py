@@ -327,7 +327,7 @@ REFUSED = {
     "SELECT s.time FROM s RIGHT JOIN rates r ON s.cur = r.cur": "A right join with the table 'rates'",
     "SELECT s.time FROM s FULL JOIN rates r ON s.cur = r.cur": "A full join with the table 'rates'",
     "SELECT s.time FROM s JOIN rates r ON s.amount > r.rate": "needs an equality",
-    "SELECT s.time FROM s JOIN rates r ON s.cur = r.rate": "cur is String and rate of 'r' is Int64",
+    "SELECT s.time FROM s JOIN rates r ON s.cur = r.rate": "cur is string and rate of 'r' is int64",
     "SELECT s.time FROM s LEFT JOIN rates r ON s.cur = r.cur AND s.amount > r.rate": "is neither",
     "SELECT s.time FROM s JOIN (SELECT cur, rate + 1 AS more FROM rates) r ON s.cur = r.cur":
         "stands by itself on the right side",

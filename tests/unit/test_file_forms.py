@@ -332,7 +332,7 @@ def test_a_text_in_another_encoding_is_told_with_the_option(
 
 def test_texts_that_were_meant_as_numbers_or_times_are_told_with_the_option(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("t,price,at\n1,3,01.03.2026 08:00\n2,NA,01.03.2026 08:10\n")
-    with pytest.raises(AnabranchError, match=r"price is String\. CAST it; or, .* nulls='NA'"):
+    with pytest.raises(AnabranchError, match=r"price is string\. CAST it; or, .* nulls='NA'"):
         rows_of(tmp_path, "t", "SUM(price) AS p, t/60 AS tb FROM s GROUP BY tb --")
     with pytest.raises(AnabranchError, match=r"types=\{'at': 'timestamp'\} and time_format="):
         rows_of(tmp_path, "at")

@@ -194,7 +194,8 @@ def test_another_merger_is_refused_by_name() -> None:
     with pytest.raises(SettingsError) as refused:
         Settings(merge="besteffort")
     assert str(refused.value) == (
-        "Setting 'merge' is 'besteffort'; expected one of transparent, best-effort."
+        "Setting 'merge' is 'besteffort'; expected one of transparent, best-effort. "
+        "Did you mean 'best-effort'?"
     )
     assert read_settings({"merge": "best-effort"}).merge == "best-effort"
 

@@ -143,7 +143,7 @@ def test_python_says_what_it_takes_and_takes_conditions_as_texts() -> None:
         LanguageError, match=r"where\(\), at character 1: column 'lenn' is not found"
     ):
         packets.where("lenn > 0")
-    assert str(col("t") > dt.time(1)) == "t > time '01:00:00'"
+    assert str(col("t") > dt.time(1)) == "t > TIME '01:00:00'"
     with pytest.raises(LanguageError, match="which is a complex"):
         lit(1j)  # type: ignore[arg-type]
 

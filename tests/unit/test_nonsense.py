@@ -27,7 +27,7 @@ def test_nonsense_is_refused_cleanly(monkeypatch: pytest.MonkeyPatch) -> None:
     report = run_nonsense(400)
     assert report.failed == []
     assert report.passed == 400
-    assert sum(ended) > 20  # of all kinds that can be run, some are
+    assert sum(ended) >= 10  # of all kinds that can be run, some are
 
 
 def test_a_case_that_stands_still_is_a_failure(

@@ -163,7 +163,7 @@ def test_a_session_of_spark_has_the_name_that_spark_gives_it(tmp_path: Path) -> 
     [
         ('CAST(len AS VARCHAR) = "tcp"', "column 'tcp' is not found."),
         ('CAST(len AS VARCHAR) = "tcp"', "A text stands in single quotes: 'tcp'."),
-        ("TIMESTAMP '2026-01-01' > '1.1.2026'", "is a timestamp."),
+        ("TIMESTAMP '2026-01-01' > '1.1.2026'", "is timestamp."),
     ],
 )
 def test_texts_and_times_in_the_manner_of_others(tmp_path: Path, where: str, message: str) -> None:

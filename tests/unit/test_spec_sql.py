@@ -206,7 +206,7 @@ def test_partitioning_expressions_reach_the_session(
         ("tcp ORD", "tcp (a BIGINT(9)) ORD", "column 22: there is no type BIGINT(9)."),
         # queries
         ("AS\n", "\n", "line 3, column 3: expected AS and a SELECT"),
-        ("AS\n", "EMIT SOON AS\n", "line 2, column 25: expected EMIT UPDATE or EMIT FINAL, got EMIT SOON"),
+        ("AS\n", "EMIT SOON AS\n", "line 2, column 25: expected one of EMIT FINAL, EMIT UPDATE, EMIT ONCE"),
         ("SELECT tb", "tb", "line 3, column 3: expected a SELECT after AS, got 'tb'."),
         ("QUERY flows", "QUERY tcp", "line 2, column 14: there already is a stream called 'tcp', in "
          "line 1."),

@@ -17,6 +17,7 @@ from anabranch.language.expression import (
     substitute,
     type_of,
 )
+from anabranch.language.kinds import type_words
 from anabranch.language.matching import cast_to_write, comparable, in_one_type, right_names
 from anabranch.language.node import Node, require_boolean, require_distinct
 from anabranch.language.order import Near, Ordered, Steps
@@ -108,7 +109,8 @@ class Join(Node):
             for key, kind in zip(group[1:], kinds[1:], strict=True):
                 if not comparable(kinds[0], kind):
                     raise LanguageError(
-                        f"JOIN ON {group[0]} = {key}: the left is {kinds[0]} and the right is {kind}; "
+                        f"JOIN ON {group[0]} = {key}: the left is {type_words(kinds[0])} and the right is "
+                        f"{type_words(kind)}; "
                         f"expected one type. {cast_to_write((group[0], kinds[0]), (key, kind))}"
                     )
             found.append(in_one_type(group, schemas))

@@ -136,7 +136,7 @@ class Oracle:
             assert_same_rows(got, expected, quantiles=quantiles, where=f"Query '{query}'")
             return
         by_epoch = self.by_epoch(query)
-        nothing = pl.DataFrame(schema=self._schema(query))
+        nothing = pl.DataFrame(schema=self.schema(query))
         for epoch in sorted({*by_epoch, *got}):
             rows = got.get(epoch, nothing)
             if epoch in by_epoch or rows.height:
@@ -147,12 +147,12 @@ class Oracle:
     def _results(self, query: str) -> pl.DataFrame:
         if query not in self._known:
             rows = self.plain(self.sql(query))
-            wanted: dict[str, pl.DataType] = {**self._schema(query), EPOCH: pl.Int64()}
+            wanted: dict[str, pl.DataType] = {**self.schema(query), EPOCH: pl.Int64()}
             wanted |= dict.fromkeys(self.quantiles(query), pl.List(pl.Float64))
             self._known[query] = rows.select(pl.col(n).cast(kind) for n, kind in wanted.items())
         return self._known[query]
 
-    def _schema(self, query: str) -> dict[str, pl.DataType]:
+    def schema(self, query: str) -> dict[str, pl.DataType]:
         """The columns of the results, with the one that marks groups that have left, if they can."""
         node = self._node(query)
         marked = node.updates is not None and node.updates.leave

@@ -76,7 +76,7 @@ def check(
 
     def judge(sinks: Mapping[str, MemorySink]) -> None:
         for query, sink in sinks.items():
-            oracle.check(query, sink.epochs if trial.by_epoch else _rows(case, query, sink))
+            oracle.check(query, sink.epochs if trial.by_epoch else _rows(oracle, query, sink))
 
     outcome = run_trial(case, trial, make_session, outcome, judge)
     judge(outcome.sinks)
@@ -100,9 +100,9 @@ def _check_letters(case: Case, stream: str, oracle: Oracle, outcome: Outcome) ->
     assert_same_rows(pl.concat([admitted, letters]), rows, where=f"Dead letters of '{stream}'")
 
 
-def _rows(case: Case, query: str, sink: MemorySink) -> pl.DataFrame:
+def _rows(oracle: Oracle, query: str, sink: MemorySink) -> pl.DataFrame:
     rows = sink.rows()
-    return rows if rows.width else pl.DataFrame(schema=case.queries[query].node.schema)
+    return rows if rows.width else pl.DataFrame(schema=oracle.schema(query))
 
 
 __all__ = ["STEPS", "Leg", "Outcome", "Scene", "Trial", "check", "draw_trial", "run_trial"]
