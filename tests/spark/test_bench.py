@@ -100,7 +100,7 @@ class TestQuickRuns:
         found = bench("join")
         assert found["equal"] is True
         assert found["comparison"]["different"] == 0
-        assert found["comparison"]["runs_against_duckdb"] == 4
+        assert found["comparison"]["runs_against_duckdb"] >= 4
         for key in ("rows_per_s", "spark_rows_per_s", "ratio", "best_ratio", "spark_peak_rss_mb"):
             assert found[key] > 0, key
         growth = found["state_growth"]
