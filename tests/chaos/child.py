@@ -153,7 +153,7 @@ def kill_at_change(wanted: int) -> None:
 
 def await_executors(handle: list[Run]) -> None:
     """Waits until there are two executors: at the start, and after one was killed."""
-    while not handle or len(handle[0]._loop._transport._executors()) < 2:  # type: ignore[attr-defined]
+    while not handle or len(handle[0]._loop._transport._executors.living()) < 2:  # type: ignore[attr-defined]
         time.sleep(0.05)
 
 

@@ -69,7 +69,7 @@ def test_killed_again_and_again(tmp_path: Path, seed: int) -> None:
         stop.set()
         reader.join()
     assert faults == []
-    assert kills > 3
+    assert kills >= 2
     assert rows_of(out) == [*range(FILES * ROWS)]
     # Few files of many epochs
     assert len([*out.glob("epoch=*/*")]) < FILES / 4

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -46,6 +47,8 @@ WORKER_ENVIRONMENT = {
 }
 ALONG = 1 << 18
 """Bytes from which on the orders of an epoch are broadcast; fewer go along with its tasks."""
+EARLIER = 4
+"""Broadcasts kept behind the newest: a job under way may still send tasks that were told of them."""
 
 
 class SparkTransport:
@@ -65,6 +68,7 @@ class SparkTransport:
         """What the workers have been told for the whole run."""
         self._teller = Teller()
         self._beginning: tuple[bytes, Broadcast[Any]] | None = None
+        self._earlier: deque[Broadcast[Any]] = deque()
         """What news build on, and its broadcast."""
         self.placement: dict[int, str] = {}
         """The executor each site was asked to run on in the last epoch; empty in local mode."""
@@ -214,7 +218,9 @@ class SparkTransport:
         """What news build on: another broadcast only when the teller has begun anew."""
         if self._beginning is None or self._beginning[0] is not self._teller.beginning:
             if self._beginning is not None:
-                self._beginning[1].destroy()
+                self._earlier.append(self._beginning[1])
+            if len(self._earlier) > EARLIER:
+                self._earlier.popleft().destroy()
             self._beginning = (
                 self._teller.beginning,
                 self._context.broadcast(self._teller.beginning),
@@ -249,6 +255,8 @@ class SparkTransport:
         for told in (self._standing, self._beginning):
             if told is not None:
                 told[1].destroy()
+        while self._earlier:
+            self._earlier.popleft().destroy()
         self._standing = self._beginning = None
 
 
